@@ -1,0 +1,208 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"fencepost/impl/clock"
+)
+
+// Why a term ended: the [context.Cause] of the context that the work was given
+// matches one of these, or is that of Run's own context.
+var (
+	// ErrLapsed: the deadline passed before any renewal was confirmed.
+	ErrLapsed = errors.New("term lapsed: no renewal was confirmed in time")
+	// ErrRefused: the store refused a renewal, or a storage the token. The
+	// cause also matches the refusal, such as a *[LostError].
+	ErrRefused = errors.New("term refused: the lease is not held any more")
+	// ErrResigned: the work returned.
+	ErrResigned = errors.New("term resigned: the work returned")
+)
+
+// ErrRunning refuses a second Run of one [Elector] beside the first: they would
+// campaign under one identity.
+var ErrRunning = errors.New("elector is already running; make another one")
+
+// ElectorOptions say who campaigns for what.
+type ElectorOptions struct {
+	// Resource is what is leased. Required.
+	Resource string
+	// Node is this candidate's name in the [Holder], for people to read; not
+	// empty, and free of '#'.
+	Node string
+	// Nonce tells this process from all others of the same name. Drawn from
+	// crypto/rand if zero, as it should be outside of tests.
+	Nonce uint64
+	// Fencers are the storages that the leader writes to. All of them must
+	// acknowledge the token before a term begins. They imply [Config.Barrier],
+	// and are required by it.
+	Fencers []Fencer
+	// ReleaseTimeout, by the elector's clock, is how long Run waits for its
+	// last calls before it cancels them, and then once more before it leaves
+	// those behind that ignore their context. Default [Config.RenewAfter].
+	ReleaseTimeout time.Duration
+	// Logger is told of terms and of calls that failed. Default: nobody.
+	Logger *slog.Logger
+}
+
+// Elector campaigns for one lease, runs the leader's work while it is held, and
+// campaigns again. It is a shell around [Client]: it keeps the calls and the
+// timer, and no rule.
+//
+// An Elector is safe for concurrent use.
+type Elector struct {
+	store   Store
+	clk     clock.Clock
+	cfg     Config
+	opts    ElectorOptions
+	log     *slog.Logger
+	holder  Holder // the next incarnation; owned by whoever made running true
+	running atomic.Bool
+	term    atomic.Pointer[Term]
+}
+
+// NewElector is a candidate for opts.Resource at store, by the time of clk,
+// which need not agree with the store's in anything but its rate. The error is
+// a *[ConfigError], or matches [ErrHolder].
+func NewElector(store Store, clk clock.Clock, cfg Config, opts ElectorOptions) (*Elector, error) {
+	bad := func(field, reason string) (*Elector, error) {
+		return nil, &ConfigError{Field: field, Reason: reason}
+	}
+	switch {
+	case store == nil:
+		return bad("store", "must be set")
+	case clk == nil:
+		return bad("clock", "must be set")
+	case opts.Resource == "":
+		return bad("Resource", "must be set")
+	case slices.Contains(opts.Fencers, nil):
+		return bad("Fencers", "contains nil")
+	case cfg.Barrier && len(opts.Fencers) == 0:
+		return bad("Barrier", "needs Fencers to acknowledge it; add the storages, or switch it off")
+	case opts.ReleaseTimeout < 0:
+		return bad("ReleaseTimeout", fmt.Sprintf("%v is negative", opts.ReleaseTimeout))
+	}
+	opts.Fencers = slices.Clone(opts.Fencers)
+	cfg.Barrier = len(opts.Fencers) > 0
+	if opts.Nonce == 0 {
+		opts.Nonce = randomNonce()
+	}
+	holder := Holder{Node: opts.Node, Seq: 1, Nonce: opts.Nonce}
+	if _, err := NewClient(cfg, holder, 0); err != nil {
+		return nil, err
+	}
+	opts.ReleaseTimeout = cmp.Or(opts.ReleaseTimeout, cfg.RenewAfter(), 1)
+	log := cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)).With("resource", opts.Resource, "node", opts.Node)
+	return &Elector{store: store, clk: clk, cfg: cfg, opts: opts, log: log, holder: holder}, nil
+}
+
+func randomNonce() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// Term returns the current term, the zero Term if there is none. It makes no
+// call.
+func (e *Elector) Term() Term {
+	if t := e.term.Load(); t != nil {
+		return *t
+	}
+	return Term{}
+}
+
+// IsLeader reports whether this candidate may act as leader at this instant. It
+// makes no call.
+func (e *Elector) IsLeader() bool { return e.Term().Valid() }
+
+// Run campaigns until ctx ends, and calls lead, on the caller's goroutine, for
+// each term. It returns context.Cause(ctx) once ctx has ended, or else what
+// lead returned, if that was an error.
+//
+// The context of lead ends as soon as the term does, whatever the store is
+// doing, and its [context.Cause] says why. Work that may not overlap with a
+// successor's must have stopped by then, or must be fenced: write with
+// term.Token to storage that rejects lower ones. Run neither releases nor
+// campaigns before lead has returned.
+//
+//   - lead returns nil: the lease is released, others go first, and Run
+//     campaigns again.
+//   - lead returns an error: the lease is released and Run returns the error.
+//     But where the term is over, an error that says no more than that (the
+//     context's, its cause, [ErrLapsed], [ErrRefused]) counts as nil.
+//   - lead panics or exits its goroutine: likewise, once the lease is released.
+//   - ctx ends: so does lead's context, but the lease is renewed and the term
+//     valid until lead has returned, so that it can stop in order.
+//   - the store finds the acquire invalid (*[InvalidError]), which no retry
+//     would change: Run returns that.
+//
+// When Run returns, its goroutines have ended, except for calls that ignored
+// the end of their context, which the Logger is told; see
+// [ElectorOptions.ReleaseTimeout]. Run may be called again after it returned;
+// during, the error is [ErrRunning].
+func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term Term) error) error {
+	if !e.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	defer e.running.Store(false)
+	l, err := newLoop(ctx, e)
+	if err != nil {
+		return err
+	}
+	go l.run()
+	// Also on the way out of a panic, for which the loop has released by then.
+	defer func() { <-l.done }()
+	for {
+		select {
+		case j := <-l.begin:
+			l.work(j, lead)
+		case <-l.done:
+			return l.err
+		}
+	}
+}
+
+// Term is one uninterrupted belief to hold a lease, under one token. The zero
+// Term was never valid.
+type Term struct {
+	Resource string
+	Holder   Holder
+	Token    Token // write with this
+	belief   *belief
+}
+
+// Valid reports whether the holder may act under the term at this instant. It
+// looks at the clock and makes no call. What is sent while it is valid may still
+// arrive after: only a storage that checks the token covers that gap.
+func (t Term) Valid() bool {
+	// The deadline first: should it move after, the answer is merely cautious.
+	return t.belief != nil && t.belief.deadline() > t.belief.clk.Now()
+}
+
+// Deadline is the instant, on the elector's clock, at which the term ends unless
+// it is renewed, or has ended. Renewals move it, forwards.
+func (t Term) Deadline() time.Duration {
+	if t.belief == nil {
+		return 0
+	}
+	return t.belief.deadline()
+}
+
+// belief is the one thing that the loop shares with those who ask: the deadline.
+// An end before the deadline moves it back to that instant.
+type belief struct {
+	clk clock.Clock
+	at  atomic.Int64
+}
+
+func (b *belief) deadline() time.Duration { return time.Duration(b.at.Load()) }
+
+func (b *belief) set(at time.Duration) { b.at.Store(int64(at)) }

@@ -1,0 +1,456 @@
+package linearizability
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// This file reads EDN, the notation of Clojure in which Jepsen writes its
+// histories. It is our own because the one Go library for EDN that is in use
+// has had no release since 2020, bounds neither depth nor memory, and cannot
+// say in which line an error is. It reads one event at a time: what is not in
+// the event is not in memory.
+
+// readEDN reads maps, one after another or in one vector or list.
+func readEDN(s *source, b *builder) error {
+	r := ednReader{s: s}
+	closing, err := r.open()
+	if err != nil {
+		return err
+	}
+	for {
+		c, err := r.skip(1)
+		if err == io.EOF && closing == 0 {
+			return nil
+		}
+		if err != nil {
+			return truncated(err)
+		}
+		if c == closing {
+			s.next()
+			return r.onlyComments()
+		}
+		line := s.line
+		s.begin()
+		v, err := r.value(1)
+		s.end()
+		if err != nil {
+			return truncated(err)
+		}
+		if v.kind == KindTagged && strings.HasSuffix(v.text, ".Op") {
+			v = v.list[0] // #jepsen.history.Op{...}: how Jepsen prints a record
+		}
+		fields, ok := v.fields()
+		if !ok {
+			return at(fmt.Errorf("want a map whose keys are keywords, not %s", quote(v.String())), b.h.Name, line)
+		}
+		for _, f := range fields {
+			if len(f.Name) > maxWord {
+				return at(badField(f.Name, "a name longer than %d bytes", maxWord), b.h.Name, line)
+			}
+		}
+		if err := b.record(fields, line); err != nil {
+			return err
+		}
+	}
+}
+
+// open reads the bracket around all events, if there is one, and returns the
+// one that closes it.
+func (r *ednReader) open() (byte, error) {
+	c, err := r.skip(1)
+	if err == io.EOF {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	switch c {
+	case '[', '(':
+		r.s.next()
+		return map[byte]byte{'[': ']', '(': ')'}[c], nil
+	}
+	return 0, nil
+}
+
+func (r *ednReader) onlyComments() error {
+	c, err := r.skip(1)
+	if err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%q after the end of the history", c)
+}
+
+func truncated(err error) error {
+	if err == io.EOF {
+		return errTruncated
+	}
+	return err
+}
+
+// parseEDN reads text that is one value.
+func parseEDN(text string, depth int) (Value, error) {
+	s := &source{r: bufio.NewReader(strings.NewReader(text)), line: 1, left: MaxEventBytes, budget: MaxEventBytes}
+	r := ednReader{s: s}
+	if _, err := r.skip(depth); err != nil {
+		return Value{}, truncated(err)
+	}
+	v, err := r.value(depth)
+	if err != nil {
+		return Value{}, truncated(err)
+	}
+	return v, r.onlyComments()
+}
+
+// ednReader reads values from a source.
+type ednReader struct {
+	s   *source
+	buf []byte
+}
+
+// skip skips spaces, comments and discarded values, and returns the next byte
+// without consuming it.
+func (r *ednReader) skip(depth int) (byte, error) {
+	for {
+		head, err := r.s.r.Peek(2)
+		if len(head) == 0 {
+			if err == io.EOF {
+				return 0, io.EOF
+			}
+			return 0, &readError{err}
+		}
+		switch c := head[0]; {
+		case isSpace(c) || c == ',' || c == '\f' || c == '\v':
+			_, err = r.s.next()
+		case c == ';':
+			for err = nil; err == nil && c != '\n'; {
+				c, err = r.s.next()
+			}
+			if err == io.EOF {
+				return 0, io.EOF
+			}
+		case c == '#' && len(head) == 2 && head[1] == '_':
+			err = truncated(r.discard(depth))
+		default:
+			return c, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// discard reads a discard mark and drops the value after it, which counts as an
+// event of its own where it is in none.
+func (r *ednReader) discard(depth int) error {
+	if depth > MaxDepth {
+		return errTooDeep
+	}
+	if r.s.budget > MaxEventBytes {
+		r.s.begin()
+		defer r.s.end()
+	}
+	for range "#_" {
+		if _, err := r.s.next(); err != nil {
+			return err
+		}
+	}
+	if _, err := r.skip(depth + 1); err != nil {
+		return err
+	}
+	_, err := r.value(depth + 1)
+	return err
+}
+
+// value reads a value whose first byte is next. Depth counts the collections
+// and tags around it, from 1.
+func (r *ednReader) value(depth int) (Value, error) {
+	c, err := r.s.next()
+	if err != nil {
+		return Value{}, err
+	}
+	switch c {
+	case '"':
+		return r.text()
+	case '(':
+		return r.collection(KindList, ')', depth)
+	case '[':
+		return r.collection(KindVector, ']', depth)
+	case '{':
+		return r.collection(KindMap, '}', depth)
+	case ')', ']', '}':
+		return Value{}, fmt.Errorf("%q closes nothing", c)
+	case '#':
+		return r.dispatch(depth)
+	case '\\':
+		return r.char()
+	case ':':
+		word, err := r.word(nil)
+		if err == nil && word == "" {
+			err = errors.New("a keyword without a name")
+		}
+		return Keyword(word), err
+	}
+	word, err := r.word([]byte{c})
+	if err != nil {
+		return Value{}, err
+	}
+	switch {
+	case word == "nil":
+		return Value{}, nil
+	case word == "true" || word == "false":
+		return Bool(word == "true"), nil
+	case isDigit(c) || len(word) > 1 && (c == '+' || c == '-') && isDigit(word[1]):
+		if !isEDNNumber(word) {
+			return Value{}, fmt.Errorf("%s is no number", quote(word))
+		}
+		return numberValue(word), nil
+	case !isSymbol(word):
+		return Value{}, fmt.Errorf("%s is no value", quote(word))
+	}
+	return Value{kind: KindSymbol, text: word}, nil
+}
+
+// word reads on to the end of a token.
+func (r *ednReader) word(head []byte) (string, error) {
+	r.buf = append(r.buf[:0], head...)
+	for {
+		c, err := r.s.peek()
+		if err == io.EOF || err == nil && (isSpace(c) || strings.IndexByte(",;()[]{}\"\\\f\v", c) >= 0) {
+			break
+		}
+		if err == nil {
+			_, err = r.s.next()
+		}
+		if err != nil {
+			return "", err
+		}
+		if c < 0x20 || c == 0x7f {
+			return "", fmt.Errorf("byte %#02x in a token", c)
+		}
+		r.buf = append(r.buf, c)
+	}
+	if !utf8.Valid(r.buf) {
+		return "", errors.New("not UTF-8 text")
+	}
+	return string(r.buf), nil
+}
+
+func (r *ednReader) collection(kind Kind, closing byte, depth int) (Value, error) {
+	if depth > MaxDepth {
+		return Value{}, errTooDeep
+	}
+	v := Value{kind: kind}
+	for {
+		c, err := r.skip(depth + 1)
+		if err != nil {
+			return Value{}, truncated(err)
+		}
+		if c == closing {
+			r.s.next()
+			break
+		}
+		e, err := r.value(depth + 1)
+		if err != nil {
+			return Value{}, truncated(err)
+		}
+		v.list = append(v.list, e)
+	}
+	if kind == KindMap && len(v.list)%2 != 0 {
+		return Value{}, errors.New("a map with a key but no value")
+	}
+	return v, nil
+}
+
+// dispatch reads what begins with a hash: a set, a symbolic value or a tag.
+func (r *ednReader) dispatch(depth int) (Value, error) {
+	c, err := r.s.next()
+	if err != nil {
+		return Value{}, truncated(err)
+	}
+	switch {
+	case c == '{':
+		return r.collection(KindSet, '}', depth)
+	case c == '#':
+		word, err := r.word([]byte("##"))
+		if err == nil && word != "##Inf" && word != "##-Inf" && word != "##NaN" {
+			err = fmt.Errorf("%s is no value", quote(word))
+		}
+		return Value{kind: KindSymbol, text: word}, err
+	case depth > MaxDepth:
+		return Value{}, errTooDeep
+	}
+	tag, err := r.word([]byte{c})
+	if err != nil {
+		return Value{}, err
+	}
+	if !isSymbol(tag) {
+		return Value{}, fmt.Errorf("%s is no tag", quote("#"+tag))
+	}
+	if _, err := r.skip(depth + 1); err != nil {
+		return Value{}, truncated(err)
+	}
+	v, err := r.value(depth + 1)
+	if err != nil {
+		return Value{}, truncated(err)
+	}
+	return Value{kind: KindTagged, text: tag, list: []Value{v}}, nil
+}
+
+// char reads a character: one letter, or the name of one.
+func (r *ednReader) char() (Value, error) {
+	c, err := r.s.next()
+	if err != nil {
+		return Value{}, truncated(err)
+	}
+	if isSpace(c) {
+		return Value{}, errors.New("a backslash without a character")
+	}
+	word, err := r.word([]byte{'\\', c})
+	if err != nil {
+		return Value{}, err
+	}
+	switch name := word[1:]; {
+	case utf8.RuneCountInString(name) == 1:
+	case name == "newline", name == "return", name == "space", name == "tab", name == "formfeed", name == "backspace":
+	case len(name) == 5 && name[0] == 'u':
+		if _, err := strconv.ParseUint(name[1:], 16, 16); err != nil {
+			return Value{}, fmt.Errorf("%s is no character", quote(word))
+		}
+	default:
+		return Value{}, fmt.Errorf("%s is no character", quote(word))
+	}
+	return Value{kind: KindChar, text: word}, nil
+}
+
+// text reads a string after its opening quote.
+func (r *ednReader) text() (Value, error) {
+	r.buf = r.buf[:0]
+	for {
+		c, err := r.s.next()
+		if err != nil {
+			return Value{}, truncated(err)
+		}
+		switch c {
+		case '"':
+			if !utf8.Valid(r.buf) {
+				return Value{}, errors.New("not UTF-8 text")
+			}
+			return String(string(r.buf)), nil
+		case '\\':
+			if err := r.escape(); err != nil {
+				return Value{}, truncated(err)
+			}
+		default:
+			r.buf = append(r.buf, c)
+		}
+	}
+}
+
+func (r *ednReader) escape() error {
+	c, err := r.s.next()
+	if err != nil {
+		return err
+	}
+	if i := strings.IndexByte(`"\/nrtbf`, c); i >= 0 {
+		r.buf = append(r.buf, "\"\\/\n\r\t\b\f"[i])
+		return nil
+	}
+	if c != 'u' {
+		return fmt.Errorf("unknown escape \\%c", c)
+	}
+	u, err := r.hex4()
+	if err != nil {
+		return err
+	}
+	if utf16.IsSurrogate(u) {
+		low, err := r.lowSurrogate()
+		if err != nil {
+			return err
+		}
+		if u = utf16.DecodeRune(u, low); u == utf8.RuneError {
+			return errSurrogate
+		}
+	}
+	r.buf = utf8.AppendRune(r.buf, u)
+	return nil
+}
+
+// lowSurrogate reads the second half of a pair: \uXXXX\uXXXX.
+func (r *ednReader) lowSurrogate() (rune, error) {
+	for _, want := range []byte(`\u`) {
+		c, err := r.s.next()
+		if err != nil {
+			return 0, err
+		}
+		if c != want {
+			return 0, errSurrogate
+		}
+	}
+	return r.hex4()
+}
+
+var errSurrogate = errors.New("half of a surrogate pair")
+
+func (r *ednReader) hex4() (rune, error) {
+	var digits [4]byte
+	for i := range digits {
+		c, err := r.s.next()
+		if err != nil {
+			return 0, err
+		}
+		digits[i] = c
+	}
+	n, err := strconv.ParseUint(string(digits[:]), 16, 16)
+	if err != nil {
+		return 0, fmt.Errorf("\\u%s is no character", quote(string(digits[:])))
+	}
+	return rune(n), nil
+}
+
+// isEDNNumber accepts integers, decimals and ratios, with the marks of
+// arbitrary precision.
+func isEDNNumber(s string) bool {
+	s = strings.TrimLeft(s[:1], "+-") + s[1:]
+	digits := func() bool {
+		n := 0
+		for n < len(s) && isDigit(s[n]) {
+			n++
+		}
+		s = s[n:]
+		return n > 0
+	}
+	if !digits() {
+		return false
+	}
+	if s == "" || s == "N" || s == "M" {
+		return true
+	}
+	if rest, ok := strings.CutPrefix(s, "/"); ok {
+		s = rest
+		return digits() && s == ""
+	}
+	if rest, ok := strings.CutPrefix(s, "."); ok {
+		s = rest
+		digits()
+	}
+	if s != "" && (s[0] == 'e' || s[0] == 'E') {
+		s = s[1:]
+		if s != "" && (s[0] == '+' || s[0] == '-') {
+			s = s[1:]
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return s == "" || s == "M"
+}

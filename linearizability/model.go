@@ -1,0 +1,172 @@
+package linearizability
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Model names the specification that a history is checked against.
+type Model struct {
+	Name string
+	Init Value // what a register holds at first: nil or an integer
+}
+
+// The models.
+const (
+	ModelRegister    = "register"     // read, write
+	ModelCASRegister = "cas-register" // read, write, cas
+	ModelMutex       = "mutex"        // acquire, release: one holder, whoever releases
+	ModelOwnerMutex  = "owner-mutex"  // acquire, release: only the holder releases
+	ModelKV          = "kv"           // get, put, append, a string for each key
+	ModelLease       = "lease"        // acquire, renew, release, get of a lease that lapses by itself
+	ModelStorage     = "storage"      // write, read, fence under fencing tokens
+	ModelFencepost   = "fencepost"    // lease and storage together
+)
+
+// ParseModel reads a model as users spell it: a name, for registers with the
+// initial value in parentheses, as in cas-register(0) or cas-register(nil).
+func ParseModel(s string) (Model, error) {
+	name, arg, hasArg := strings.Cut(strings.TrimSpace(s), "(")
+	m := Model{Name: name}
+	switch name {
+	case ModelRegister, ModelCASRegister:
+		if !hasArg {
+			return m, nil
+		}
+		text, ok := strings.CutSuffix(arg, ")")
+		v, err := parseEDN(text, 1)
+		if !ok || err != nil || v.kind != KindNil && v.kind != KindInt {
+			return Model{}, fmt.Errorf("model %s: want %s(nil) or %s(N) for an integer N", quote(s), name, name)
+		}
+		m.Init = v
+		return m, nil
+	case ModelMutex, ModelOwnerMutex, ModelKV, ModelLease, ModelStorage, ModelFencepost:
+		if hasArg {
+			return Model{}, fmt.Errorf("model %s: %s takes no initial value", quote(s), name)
+		}
+		return m, nil
+	}
+	return Model{}, fmt.Errorf("no model %s: want register(INIT), cas-register(INIT), mutex, owner-mutex, kv, lease, storage or fencepost", quote(s))
+}
+
+// String spells m as ParseModel reads it.
+func (m Model) String() string {
+	if m.Name == ModelRegister || m.Name == ModelCASRegister {
+		return fmt.Sprintf("%s(%s)", m.Name, m.Init)
+	}
+	return m.Name
+}
+
+// machine is the sequential specification of one partition: what each action
+// does to a state, or that it cannot have happened there. States are immutable.
+type machine struct {
+	init any
+	step func(state any, a *action) (any, bool)
+	// equal and hash are those of states; nil if states are compared by ==.
+	equal func(a, b any) bool
+	hash  func(state any) uint64
+	show  func(state any) string
+	bytes int // about how much a state takes in memory
+}
+
+// action is one operation as a machine sees it. Its names and values are small
+// numbers of the partition's own.
+type action struct {
+	span
+	kind    uint8
+	unknown bool // may never have happened: it ends after all others, as a no-op if need be
+	a, b    int32
+	token   uint64
+	limit   uint64
+	timed   int // position among the partition's timed operations
+}
+
+func newAction(op span) action { return action{span: op, unknown: op.Type == Info} }
+
+// partition is a part of a history that is linearizable by itself: the
+// operations on one register, key, lease or storage.
+type partition struct {
+	actions []action
+	machine machine
+}
+
+// names numbers the values and names of a partition, from 1.
+type names struct {
+	number map[string]int32
+	text   []string
+}
+
+func (n *names) of(canonical string) int32 {
+	if i, ok := n.number[canonical]; ok {
+		return i
+	}
+	if n.number == nil {
+		n.number = make(map[string]int32)
+	}
+	n.text = append(n.text, canonical)
+	n.number[canonical] = int32(len(n.text))
+	return int32(len(n.text))
+}
+
+// show is the text of number i; that of 0 is nil.
+func (n *names) show(i int32) string {
+	if i == 0 {
+		return "nil"
+	}
+	return n.text[i-1]
+}
+
+// family is one specification: which operations it checks, how a history falls
+// into partitions, and how a partition becomes executable.
+type family struct {
+	name string
+	// ops are the operations that it knows: those it checks, and those (false)
+	// that have no effect on what it specifies.
+	ops     map[string]bool
+	key     func(h *History, op Op) string // of the operation's partition
+	compile func(h *History, m Model, ops []span) (partition, error)
+}
+
+func noKey(*History, Op) string { return "" }
+
+func byKey(h *History, op Op) string { return h.name(op, "key") }
+
+func opSet(checked []string, others ...string) map[string]bool {
+	set := make(map[string]bool)
+	for _, name := range others {
+		set[name] = false
+	}
+	for _, name := range checked {
+		set[name] = true
+	}
+	return set
+}
+
+var (
+	leaseOps   = []string{"acquire", "renew", "release", "get"}
+	storageOps = []string{"write", "read", "fence"}
+)
+
+// families returns the specifications that m consists of; none if there is no
+// such model.
+func families(m Model) []family {
+	lease := family{ModelLease, opSet(leaseOps, append(storageOps, "lead")...), byKey, compileLease}
+	storage := family{ModelStorage, opSet(storageOps, append(leaseOps, "lead")...), byKey, compileStorage}
+	switch m.Name {
+	case ModelRegister:
+		return []family{{m.String(), opSet([]string{"read", "write"}), noKey, compileRegister}}
+	case ModelCASRegister:
+		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), noKey, compileRegister}}
+	case ModelMutex, ModelOwnerMutex:
+		return []family{{m.Name, opSet([]string{"acquire", "release"}), byKey, compileMutex}}
+	case ModelKV:
+		return []family{{m.Name, opSet([]string{"get", "put", "append"}), byKey, compileKV}}
+	case ModelLease:
+		return []family{lease}
+	case ModelStorage:
+		return []family{storage}
+	case ModelFencepost:
+		return []family{lease, storage}
+	}
+	return nil
+}

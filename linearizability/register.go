@@ -1,0 +1,164 @@
+package linearizability
+
+import (
+	"fmt"
+	"slices"
+)
+
+const (
+	regRead uint8 = iota
+	regWrite
+	regCAS
+)
+
+// compileRegister makes a machine of read, write and cas. A failed operation
+// did not happen and is no evidence. Where the register starts from an integer,
+// nil is no value, and a read of nil did not tell (Knossos); where it starts
+// from nil, a read of nil found it unset.
+func compileRegister(h *History, m Model, ops []span) (partition, error) {
+	var values names
+	number := func(v Value) int32 {
+		if v.IsNil() {
+			return 0
+		}
+		return values.of(v.canonical())
+	}
+	init := number(m.Init)
+	var actions []action
+	for _, op := range ops {
+		if op.Type == Fail {
+			continue
+		}
+		a := newAction(op)
+		call := &h.Events[op.Call]
+		switch v := call.Field("value"); call.F {
+		case "read":
+			if a.unknown {
+				continue
+			}
+			v = h.Events[op.Return].Field("value")
+			if v.IsNil() && !m.Init.IsNil() {
+				continue
+			}
+			a.kind, a.a = regRead, number(v)
+		case "write":
+			if !call.Has("value") {
+				return partition{}, h.errorAt(op.Call, "value", "missing: a write carries what it writes")
+			}
+			a.kind, a.b = regWrite, number(v)
+		case "cas":
+			if v.kind != KindVector && v.kind != KindList || len(v.list) != 2 {
+				return partition{}, h.errorAt(op.Call, "value", "want the old and the new value of a cas, as [1 2], not %s", quote(v.String()))
+			}
+			a.kind, a.a, a.b = regCAS, number(v.list[0]), number(v.list[1])
+		}
+		actions = append(actions, a)
+	}
+	return partition{
+		actions: usefulWrites(actions),
+		machine: machine{
+			init: int(init) << 1,
+			step: stepRegister,
+			hash: func(s any) uint64 { return mix(uint64(s.(int))) },
+			show: func(s any) string { return values.show(int32(s.(int) >> 1)) },
+		},
+	}, nil
+}
+
+// stepRegister runs one operation. The lowest bit of a state is set while an
+// unknown operation has just written and nobody has seen it: such a write is
+// placed right before the operation that needs it, or else it need not have
+// happened at all.
+func stepRegister(state any, a *action) (any, bool) {
+	s := state.(int)
+	holds := int32(s >> 1)
+	switch {
+	case a.kind == regWrite && s&1 != 0:
+		return nil, false
+	case a.kind != regWrite && holds != a.a:
+		return nil, false
+	case a.kind == regRead:
+		return int(holds) << 1, true
+	}
+	next := int(a.b) << 1
+	if a.unknown {
+		next |= 1
+	}
+	return next, true
+}
+
+// usefulWrites drops the unknown operations that explain nothing: those whose
+// value no later read finds and no later cas expects. An unknown operation may
+// never have happened, so leaving it out is sound, and one that no other
+// operation needs can always be left out.
+func usefulWrites(actions []action) []action {
+	last := make(map[int32]int64) // until when an operation may need a value
+	need := func(a *action) bool {
+		if a.kind == regWrite || a.ret <= last[a.a] {
+			return false
+		}
+		last[a.a] = a.ret
+		return true
+	}
+	useful := func(a action) bool { return !a.unknown || a.call < last[a.b] }
+	for i := range actions {
+		if !actions[i].unknown {
+			need(&actions[i])
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range actions {
+			if actions[i].unknown && useful(actions[i]) && need(&actions[i]) {
+				changed = true
+			}
+		}
+	}
+	return slices.DeleteFunc(actions, func(a action) bool { return !useful(a) })
+}
+
+// mix spreads the bits of x (the finalizer of SplitMix64).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// describeOp says what an operation was, for pictures and reports.
+func describeOp(h *History, op Op) string {
+	call := &h.Events[op.Call]
+	s := call.F
+	for _, f := range call.Fields {
+		if !f.Value.IsNil() {
+			s += fmt.Sprintf(" %s", showField(f))
+		}
+	}
+	switch {
+	case op.Return < 0:
+		return s + " → never returned"
+	case op.Type == OK:
+		s += " → ok"
+	default:
+		s += " → " + op.Type.String()
+	}
+	for _, f := range h.Events[op.Return].Fields {
+		if !f.Value.IsNil() && !f.Value.Equal(call.Field(f.Name)) {
+			s += " " + showField(f)
+		}
+	}
+	return s
+}
+
+func showField(f Field) string {
+	v := f.Value.String()
+	if word, ok := f.Value.Word(); ok {
+		v = word
+	}
+	if len(v) > 40 {
+		v = quote(v)
+	}
+	if f.Name == "value" {
+		return v
+	}
+	return f.Name + "=" + v
+}

@@ -1,0 +1,165 @@
+package linearizability
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+)
+
+const (
+	storeWrite uint8 = iota // also a fence, which writes nothing
+	storeStale
+	storeRead
+)
+
+// notSent marks a request that never left its client. Every f may fail so.
+const notSent = "not-sent"
+
+// compileStorage makes a machine of one storage under fencing tokens
+// (Kleppmann 2016): it accepts a write or fence whose token is at or above the
+// highest it has accepted, and refuses the others as stale. One storage has one
+// highest token for all its keys.
+func compileStorage(h *History, _ Model, ops []span) (partition, error) {
+	var keys, values names
+	var actions []action
+	for _, op := range ops {
+		call := &h.Events[op.Call]
+		a := newAction(op)
+		if call.F == "read" {
+			if op.Type != OK {
+				continue
+			}
+			a.kind = storeRead
+			if v := h.Events[op.Return].Field("v"); !v.IsNil() {
+				a.b = values.of(v.canonical())
+			}
+		} else {
+			token, ok := call.Field("token").Uint()
+			if !ok {
+				return partition{}, h.errorAt(op.Call, "token", "missing: a %s carries a fencing token", call.F)
+			}
+			a.token = token
+			if v := call.Field("v"); call.F == "write" && !v.IsNil() {
+				a.b = values.of(v.canonical())
+			}
+		}
+		if call.F != "fence" {
+			k := call.Field("k")
+			if !call.Has("k") {
+				return partition{}, h.errorAt(op.Call, "k", "missing: a %s names the key it is for", call.F)
+			}
+			a.a = keys.of(k.canonical())
+		}
+		if op.Type == Fail {
+			if word := h.errorWord(op.Op); word != "stale" {
+				if word == notSent {
+					continue
+				}
+				return partition{}, h.errorAt(op.Return, "error", "want stale or not-sent, not %s", quote(word))
+			}
+			a.kind = storeStale
+			a.limit = math.MaxUint64
+			if v := h.Events[op.Return].Field("highest"); !v.IsNil() {
+				a.limit, _ = v.Uint()
+			}
+		}
+		actions = append(actions, a)
+	}
+	actions = usefulStores(actions)
+	seed := maphash.MakeSeed()
+	return partition{
+		actions: actions,
+		machine: machine{
+			init:  string(make([]byte, 8+4*len(keys.text))),
+			step:  stepStorage,
+			hash:  func(s any) uint64 { return maphash.String(seed, s.(string)) },
+			show:  func(s any) string { return showStorage(s.(string), keys, values) },
+			bytes: 8 + 4*len(keys.text),
+		},
+	}, nil
+}
+
+// errorWord returns the first word of an operation's error: "stale" also of
+// ["stale", 34].
+func (h *History) errorWord(op Op) string {
+	if op.Return < 0 {
+		return ""
+	}
+	v := h.Events[op.Return].Field("error")
+	if (v.kind == KindVector || v.kind == KindList) && len(v.list) > 0 {
+		v = v.list[0]
+	}
+	word, _ := v.Word()
+	return word
+}
+
+// stepStorage runs one operation. A state is the highest token, then the number
+// of each key's value: a string, because that is compared and shared for free.
+func stepStorage(state any, a *action) (any, bool) {
+	s := state.(string)
+	highest := stateUint64(s)
+	at := 8 + 4*(int(a.a)-1)
+	switch a.kind {
+	case storeRead:
+		return state, stateInt32(s[at:]) == a.b
+	case storeStale:
+		return state, a.token < highest && (a.limit == math.MaxUint64 || a.limit == highest)
+	}
+	if a.token < highest {
+		return nil, false
+	}
+	if a.token == highest && (a.a == 0 || stateInt32(s[at:]) == a.b) {
+		return state, true
+	}
+	b := []byte(s)
+	binary.LittleEndian.PutUint64(b, a.token)
+	if a.a > 0 {
+		binary.LittleEndian.PutUint32(b[at:], uint32(a.b))
+	}
+	return string(b), true
+}
+
+func stateUint64(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+func stateInt32(s string) int32 {
+	return int32(s[0]) | int32(s[1])<<8 | int32(s[2])<<16 | int32(s[3])<<24
+}
+
+// usefulStores drops the unknown writes and fences that explain nothing: no
+// later read finds the value, and no later refusal needs the token.
+func usefulStores(actions []action) []action {
+	type found struct{ key, value int32 }
+	reads := make(map[found]int64) // until when
+	var stale []action
+	for _, a := range actions {
+		switch a.kind {
+		case storeRead:
+			reads[found{a.a, a.b}] = max(reads[found{a.a, a.b}], a.ret)
+		case storeStale:
+			stale = append(stale, a)
+		}
+	}
+	return slices.DeleteFunc(actions, func(u action) bool {
+		if !u.unknown || u.call < reads[found{u.a, u.b}] {
+			return false
+		}
+		return !slices.ContainsFunc(stale, func(a action) bool {
+			return u.call < a.ret && a.token < u.token && (a.limit == math.MaxUint64 || a.limit == u.token)
+		})
+	})
+}
+
+func showStorage(s string, keys, values names) string {
+	text := fmt.Sprintf("highest %d", stateUint64(s))
+	for i, key := range keys.text {
+		if v := stateInt32(s[8+4*i:]); v != 0 {
+			text += fmt.Sprintf(", %s=%s", key, values.show(v))
+		}
+	}
+	return text
+}

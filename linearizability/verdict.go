@@ -1,0 +1,113 @@
+package linearizability
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Result is a verdict in one word.
+type Result string
+
+// The results. Unknown is not a pass.
+const (
+	Holds    Result = "holds"
+	Violated Result = "violated"
+	Unknown  Result = "unknown"
+)
+
+// Verdict is what Check found out about a history.
+type Verdict struct {
+	Result Result `json:"verdict"`
+	File   string `json:"file,omitempty"`
+	Model  string `json:"model"`
+	// Reading says how a history in a foreign vocabulary was understood.
+	Reading string `json:"reading,omitempty"`
+	// Reason is one sentence: what is violated, or why it is unknown.
+	Reason     string      `json:"reason,omitempty"`
+	Activity   Activity    `json:"activity"`
+	Partitions []Partition `json:"partitions"`
+	Findings   []Finding   `json:"findings,omitempty"`
+
+	h     *History
+	parts []part
+}
+
+// Partition is the verdict on a part of a history that is judged by itself:
+// one register, key, lease or storage.
+type Partition struct {
+	Model      string `json:"model"`
+	Key        string `json:"key,omitempty"`
+	Result     Result `json:"verdict"`
+	Operations int    `json:"operations"` // that were checked
+	Unknown    int    `json:"unknown"`    // of these, with unknown outcome
+	Reason     string `json:"reason,omitempty"`
+	// Line is that of the first return which no order explains, if violated;
+	// Index is that of its event.
+	Line  int   `json:"line,omitempty"`
+	Index int64 `json:"index,omitempty"`
+}
+
+// Activity counts what a history exercised. A history in which nothing
+// happened shows nothing.
+type Activity struct {
+	Operations int `json:"operations"` // that the model checks
+	Takeovers  int `json:"takeovers"`  // grants of a lease to another owner than the one before
+	Writes     int `json:"writes"`     // under a fencing token that landed
+	Stale      int `json:"stale"`      // writes and fences refused as stale
+}
+
+// lacks says in what a falls short of want; empty if in nothing.
+func (a Activity) lacks(want Activity) string {
+	var short []string
+	for _, c := range []struct {
+		what      string
+		have, min int
+	}{
+		{"operations", a.Operations, want.Operations},
+		{"takeovers", a.Takeovers, want.Takeovers},
+		{"fenced writes", a.Writes, want.Writes},
+		{"stale writes refused", a.Stale, want.Stale},
+	} {
+		if c.have < c.min {
+			short = append(short, fmt.Sprintf("%d %s where at least %d were asked for", c.have, c.what, c.min))
+		}
+	}
+	return strings.Join(short, ", ")
+}
+
+// String is the verdict as a user reads it: the result, then a line for each
+// thing that is wrong.
+func (v Verdict) String() string {
+	var b strings.Builder
+	if v.File != "" {
+		b.WriteString(v.File + ": ")
+	}
+	fmt.Fprintf(&b, "%s: %s, %d operations in %d %s", v.Model, v.Result, v.Activity.Operations,
+		len(v.Partitions), plural(len(v.Partitions), "partition"))
+	if v.Reason != "" {
+		b.WriteString(": " + v.Reason)
+	}
+	for _, p := range v.Partitions {
+		if p.Result != Holds {
+			fmt.Fprintf(&b, "\n  %s: %s: %s", p.name(), p.Result, p.Reason)
+		}
+	}
+	for _, f := range v.Findings {
+		b.WriteString("\n  " + f.String())
+	}
+	return b.String()
+}
+
+func (p Partition) name() string {
+	if p.Key == "" {
+		return p.Model
+	}
+	return p.Model + " " + quote(p.Key)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return what
+	}
+	return what + "s"
+}

@@ -1,0 +1,336 @@
+package model
+
+import "math"
+
+// MonitorConfig is what a Monitor must know beforehand.
+type MonitorConfig struct {
+	Roles [MaxNodes]Role
+	// First is the token of the first grant; 0 stands for 1.
+	First uint64
+	// Rising accepts any higher token at a change of ownership, for stores
+	// whose tokens come from a replicated revision.
+	Rising bool
+	// Barrier says that clients fence before they lead.
+	Barrier bool
+	// The client's safe window and retry interval and the store's lock delay,
+	// in ns, bound how long nobody may lead once it is calm.
+	Window, Retry, LockDelay int64
+}
+
+// span is how many of the latest tokens a Monitor remembers the owner of, and
+// whether they were led under.
+const span = 256
+
+// Keys is how many keys of a storage a Monitor follows.
+const Keys = 4
+
+// Monitor judges the invariants, but for linearizability and lockstep, event
+// by event. It is a value: copying it is a snapshot. It allocates nothing.
+//
+// Belief here is what may act as leader: a term from its beginning, fenced
+// where the barrier is on, until it ends, and for a resigned leader until its
+// work has stopped.
+type Monitor struct {
+	cfg MonitorConfig
+
+	last    uint64 // the highest token granted
+	tenure  term   // in the store
+	held    bool
+	deleted uint64 // terms up to this token lost their lease to an operator
+
+	acting  [MaxNodes]term // Token 0: not acting
+	current [MaxNodes]Owner
+	led     [span / 64]uint64
+	ledTop  uint64
+	granted [span]Node
+
+	seen   uint64 // highest token the storage has processed
+	leader Node   // led under fenced
+	fenced uint64 // highest token led under behind the barrier
+	forged bool   // the storage has seen a token that was never granted
+	values [Keys]int64
+
+	longest int64 // longest TTL requested so far
+	calm    calm
+
+	first    Violation
+	violated Set
+	waived   Set
+}
+
+type term struct {
+	Owner Owner
+	Token uint64
+}
+
+type calm struct {
+	on, judged         bool
+	action             int32 // requests of another action were sent before
+	delay, tick        int64
+	since              int64 // leading at or after this instant satisfies
+	began, end, length int64
+}
+
+// NewMonitor is a Monitor at the beginning of a run.
+func NewMonitor(cfg MonitorConfig) Monitor {
+	m := Monitor{cfg: cfg, last: max(cfg.First, 1) - 1}
+	m.ledTop = m.last
+	return m
+}
+
+// Violated is the set of invariants broken by the event that broke the first
+// one; empty while everything holds.
+func (m *Monitor) Violated() Set { return m.violated }
+
+// First is the first violation. Its Invariant is NoInvariant while everything
+// holds.
+func (m *Monitor) First() Violation { return m.first }
+
+// Waived is the set of invariants that were broken where they are not
+// promised: clocks beyond the bound, or an operator deleted the lease.
+func (m *Monitor) Waived() Set { return m.waived }
+
+// Granted is the highest token granted so far.
+func (m *Monitor) Granted() uint64 { return m.last }
+
+// Seen is the highest token that the storage has processed.
+func (m *Monitor) Seen() uint64 { return m.seen }
+
+// Observe takes the next event. Once an invariant is broken later events
+// change nothing.
+func (m *Monitor) Observe(e *Event) {
+	if m.violated != 0 {
+		return
+	}
+	// Whoever acted until this event acted at the instants just before it.
+	if m.calm.on && e.At > m.calm.since && m.anyActing() {
+		m.calm.judged = false
+	}
+	switch e.Kind {
+	case KindInvoke:
+		m.longest = max(m.longest, e.TTL)
+		if e.Op == OpAcquire && m.cfg.Roles[e.Node] == RoleClient && e.Owner.Node == e.Node {
+			m.current[e.Node] = e.Owner
+		}
+	case KindHandle:
+		m.handle(e)
+	case KindLapse:
+		m.held = false
+		m.ownership(e)
+	case KindDelete:
+		m.held, m.deleted = false, m.last
+		m.ownership(e)
+	case KindRestart:
+		if m.cfg.Roles[e.Node] == RoleStore {
+			m.tenure, m.held = term{e.Holder, e.Token}, e.Holder != Owner{}
+			m.ownership(e)
+		}
+	case KindLead:
+		m.lead(e)
+	case KindStepDown, KindCrash, KindResign:
+		// Its next attempt is another incarnation.
+		m.current[e.Node] = Owner{}
+		if e.Kind != KindResign {
+			m.acting[e.Node] = term{}
+		}
+	case KindCalm:
+		m.beginCalm(e, e.Remaining, e.TTL)
+	case KindLose:
+		if m.calm.on { // not calm yet
+			m.beginCalm(e, m.calm.delay, m.calm.tick)
+		}
+	}
+	if m.calm.on {
+		m.judgeCalm(e)
+	}
+}
+
+func (m *Monitor) handle(e *Event) {
+	switch e.Code {
+	case CodeGranted:
+		m.grant(e)
+	case CodeReleased:
+		m.held = false
+		if m.calm.on && e.At >= m.calm.began+m.calm.delay {
+			m.promise(e.At, 0)
+		}
+		m.ownership(e)
+	case CodeFenced:
+		m.process(e)
+	case CodeLanded:
+		m.land(e)
+	case CodeValue:
+		if int(e.Key) < Keys && m.values[e.Key] != e.Value {
+			m.fail(e, Violation{Invariant: Durability, Node: e.Node, Value: e.Value, Want: m.values[e.Key]})
+		}
+	}
+}
+
+// grant judges a successful acquire or renew. Unless the same tenure runs it
+// is a change of ownership, whatever the store calls it.
+func (m *Monitor) grant(e *Event) {
+	if m.held && m.tenure == (term{e.Owner, e.Token}) {
+		return
+	}
+	if next := m.last + 1; e.Token != next && !(m.cfg.Rising && e.Token > m.last) {
+		m.fail(e, Violation{Invariant: TokenMonotonicity, Node: e.Owner.Node, Token: e.Token, Limit: next})
+	}
+	for t := m.last + 1; t <= min(e.Token, m.last+span); t++ {
+		m.granted[t%span] = 0
+	}
+	m.last = max(m.last, e.Token)
+	m.granted[e.Token%span] = e.Owner.Node
+	m.tenure, m.held = term{e.Owner, e.Token}, true
+	if m.calm.on && (m.current[e.Owner.Node] != e.Owner || e.Req.Action != m.calm.action) {
+		// Nobody is there any more to lead under this grant, or its countdown
+		// began before the calm and may soon be over: it has to run out.
+		m.promise(e.At, m.longest+m.cfg.LockDelay)
+	}
+	m.ownership(e)
+}
+
+// process notes that the storage took a token, and judges the writes and
+// fences that must not be taken.
+func (m *Monitor) process(e *Event) {
+	if e.Asked < m.seen {
+		m.fail(e, Violation{Invariant: StorageSafety, Node: e.Owner.Node, Token: e.Asked, Limit: m.seen})
+	}
+	m.seen = max(m.seen, e.Asked)
+	m.forged = m.forged || e.Asked > m.last
+}
+
+func (m *Monitor) land(e *Event) {
+	m.process(e)
+	if e.Asked < m.fenced {
+		m.fail(e, Violation{Invariant: Barrier, Node: e.Owner.Node, Other: m.leader, Token: e.Asked, Limit: m.fenced})
+	}
+	if m.cfg.Roles[e.Owner.Node] == RoleClient && m.last-e.Asked < span {
+		if to := m.granted[e.Asked%span]; to != e.Owner.Node {
+			m.fail(e, Violation{Invariant: Attribution, Node: e.Owner.Node, Other: to, Token: e.Asked})
+		}
+	}
+	if int(e.Key) < Keys {
+		m.values[e.Key] = e.Value
+	}
+}
+
+// ownership judges every acting client after the store's tenure changed.
+func (m *Monitor) ownership(e *Event) {
+	for n := range m.acting {
+		if m.acting[n].Token != 0 {
+			m.owns(e, Node(n))
+		}
+	}
+}
+
+func (m *Monitor) owns(e *Event, n Node) {
+	t := m.acting[n]
+	if m.held && t == m.tenure {
+		return
+	}
+	v := Violation{Invariant: BeliefOwnership, Node: n, Token: t.Token, Limit: m.tenure.Token}
+	if m.held {
+		v.Other = m.tenure.Owner.Node
+	}
+	m.failUnlessWaived(e, v, n)
+}
+
+func (m *Monitor) lead(e *Event) {
+	if old := m.acting[e.Node]; old.Token != 0 {
+		m.fail(e, Violation{Invariant: Continuity, Node: e.Node, Token: e.Token, Limit: old.Token})
+	}
+	m.markLed(e)
+	m.acting[e.Node] = term{e.Owner, e.Token}
+	for n, t := range m.acting {
+		if t.Token != 0 && Node(n) != e.Node {
+			v := Violation{Invariant: BeliefSafety, Node: e.Node, Other: Node(n), Token: e.Token, Limit: t.Token}
+			m.failUnlessWaived(e, v, e.Node, Node(n))
+		}
+	}
+	m.owns(e, e.Node)
+	if m.cfg.Barrier && e.Token > m.fenced {
+		m.fenced, m.leader = e.Token, e.Node
+	}
+}
+
+// markLed judges that no token is led under twice. It remembers the latest
+// span tokens; an older one cannot be told from one that was led under.
+func (m *Monitor) markLed(e *Event) {
+	for m.ledTop < e.Token && m.ledTop+span >= e.Token {
+		m.ledTop++
+		m.led[m.ledTop/64%(span/64)] &^= 1 << (m.ledTop % 64)
+	}
+	if m.ledTop < e.Token {
+		m.ledTop, m.led = e.Token, [span / 64]uint64{}
+	}
+	word, bit := &m.led[e.Token/64%(span/64)], uint64(1)<<(e.Token%64)
+	if m.ledTop-e.Token < span && *word&bit != 0 {
+		m.fail(e, Violation{Invariant: Continuity, Node: e.Node, Token: e.Token, Limit: e.Token})
+	}
+	*word |= bit
+}
+
+func (m *Monitor) beginCalm(e *Event, delay, tick int64) {
+	m.calm = calm{on: true, action: e.Action, delay: delay, tick: tick, began: e.At, since: e.At + delay}
+	if m.cfg.Window > 4*m.calm.delay+m.calm.tick && !m.forged {
+		m.promise(e.At+m.calm.delay, m.longest+m.cfg.LockDelay)
+	}
+}
+
+// promise sets by when somebody must lead, if the lease is free or to be free
+// after wait: a refusal on its way, a retry and the tick that makes it, a
+// request and its answer, and a fence and its answer.
+func (m *Monitor) promise(from, wait int64) {
+	c := &m.calm
+	bound := wait + 2*c.delay + m.cfg.Retry + c.tick + 2*c.delay
+	if m.cfg.Barrier {
+		bound += 2 * c.delay
+	}
+	if bound < 0 { // a TTL of for ever
+		bound = math.MaxInt64 - from
+	}
+	c.judged, c.end, c.length = true, from+bound, from+bound-c.began
+	c.since = max(c.since, from)
+}
+
+func (m *Monitor) judgeCalm(e *Event) {
+	c := &m.calm
+	switch {
+	case e.At >= c.since && m.anyActing(), m.forged:
+		c.judged = false
+	case c.judged && e.At > c.end:
+		m.fail(e, Violation{Invariant: Availability, Want: c.length})
+	}
+	if e.Kind == KindCalmEnd {
+		c.on = false
+	}
+}
+
+func (m *Monitor) anyActing() bool {
+	for i := range m.acting {
+		if m.acting[i].Token != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Monitor) failUnlessWaived(e *Event, v Violation, terms ...Node) {
+	for _, n := range terms {
+		if e.Slow&(1<<n) != 0 || m.acting[n].Token <= m.deleted {
+			m.waived |= SetOf(v.Invariant)
+			return
+		}
+	}
+	m.fail(e, v)
+}
+
+// fail keeps the first violation, and the set of those that the same event
+// broke.
+func (m *Monitor) fail(e *Event, v Violation) {
+	v.At, v.Action = e.At, e.Action
+	if m.violated == 0 {
+		m.first = v
+	}
+	m.violated |= SetOf(v.Invariant)
+}

@@ -1,0 +1,417 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// timedRandomParams are parameters of which each is often at its plainest, so
+// that histories also meet their features one at a time.
+func timedRandomParams(r *rand.Rand) TimedParams {
+	one := func(in int) bool { return r.IntN(in) == 0 }
+	p := TimedParams{First: uint64(r.IntN(3))}
+	if !one(3) {
+		p.DriftPPB = []int64{100_000_000, 200_000_000, 333_000_000, 37_000_000}[r.IntN(4)]
+	}
+	if one(4) {
+		p.Early = 1 + r.Int64N(2)
+	}
+	if one(3) {
+		p.Late = 1 + r.Int64N(3)
+	}
+	if one(12) {
+		p.Late = Unbounded
+	}
+	switch r.IntN(6) {
+	case 0:
+		p.Tokens, p.First = TokensNone, 0
+	case 1:
+		p.Tokens = TokensRising
+	}
+	if one(4) {
+		p.Anchor = AnchorCall
+	}
+	if one(3) {
+		p.LockDelay = 1 + r.Int64N(6)
+	}
+	p.RenewAfterLapse = one(7)
+	p.NoRestarts = one(2)
+	return p
+}
+
+// timedStore is a correct store, written for one recorder's time 0 to 200 and
+// a clock that drifts at will, of which reading is the value at each tick.
+type timedStore struct {
+	TimedParams
+	r       *rand.Rand
+	reading [400]int64
+	second  int64 // one tick at the nominal rate
+	ttl     int64
+
+	token   uint64
+	holder  int32
+	running bool  // not known to have lapsed
+	known   bool  // known to have lapsed
+	until   int64 // end of the TTL, or the instant of a lapse known before a restart
+	late    int64 // the store acts on its clock so many ticks late
+	largest int64
+	tokens  [4]uint64 // last granted to each owner
+}
+
+func newTimedStore(r *rand.Rand, p TimedParams) *timedStore {
+	num, den := p.DriftPPB/1_000_000, int64(1000)
+	s := &timedStore{TimedParams: p, r: r, second: den, ttl: 3 + r.Int64N(6), token: max(p.First, 1) - 1}
+	rate := den
+	for i := range len(s.reading) - 1 {
+		if i%4 == 0 {
+			rate = den + num*(r.Int64N(3)-1)
+		}
+		s.reading[i+1] = s.reading[i] + rate
+	}
+	if p.First == 0 && p.Tokens != TokensNone {
+		s.token = r.Uint64N(4)
+	}
+	return s
+}
+
+// clock is what the store makes of tick t.
+func (s *timedStore) clock(t int64) int64 { return s.reading[min(max(t-s.late+100, 0), 399)] }
+
+func (s *timedStore) held(t int64) bool { return s.running && s.clock(t) < s.until }
+
+func (s *timedStore) delayed(t int64) bool {
+	return (s.running || s.known) && s.clock(t) < s.until+s.LockDelay*s.second
+}
+
+func (s *timedStore) start(t, ttl int64) { s.until = s.reading[t+100] + ttl*s.second }
+
+func (s *timedStore) extend(t, ttl int64) {
+	s.until = max(s.until, s.reading[t+100]+ttl*s.second)
+	s.largest = max(s.largest, ttl)
+}
+
+// notice puts a lapse on record.
+func (s *timedStore) notice() {
+	if s.running {
+		s.running, s.known = false, true
+	}
+}
+
+// apply answers op at tick t.
+func (s *timedStore) apply(op *TimedOp, t int64) {
+	op.Outcome = TimedOK
+	none := s.Tokens == TokensNone
+	mine := (s.running || s.known) && s.holder == op.Owner && (none || op.Kind == TimedAcquire || s.token == op.Token)
+	revive := s.RenewAfterLapse && mine && !s.held(t) && s.r.IntN(2) == 0
+	switch op.Kind {
+	case TimedAcquire:
+		s.acquire(op, t, mine, revive)
+		if op.Outcome == TimedOK && !none {
+			op.Token, s.tokens[op.Owner] = s.token, s.token
+		}
+	case TimedGet:
+		if s.held(t) {
+			op.Holder = s.holder
+			if !none && s.r.IntN(2) == 0 {
+				op.HolderToken = s.token
+			}
+		} else {
+			s.notice()
+		}
+	case TimedRestart:
+		if s.running {
+			s.start(t, s.largest)
+		} else if s.known {
+			s.start(t-s.late, 0)
+		}
+	case TimedDelete:
+		s.running, s.known = false, false
+	default:
+		switch {
+		case mine && s.held(t):
+			if op.Kind == TimedRenew {
+				s.extend(t, op.TTL)
+			} else if op.Kind == TimedRelease {
+				s.running = false
+			}
+		case revive && op.Kind == TimedRenew:
+			s.start(t, op.TTL)
+			s.largest, s.running, s.known = max(s.largest, op.TTL), true, false
+		default:
+			op.Outcome = TimedRefused
+			if !s.held(t) && (mine || s.r.IntN(2) == 0) {
+				s.notice()
+			}
+		}
+	}
+}
+
+func (s *timedStore) acquire(op *TimedOp, t int64, mine, revive bool) {
+	from := t
+	if s.Anchor == AnchorCall {
+		from -= s.r.Int64N(t - op.Call + 1)
+	}
+	switch {
+	case mine && s.held(t):
+		s.extend(from, op.TTL)
+	case s.held(t):
+		op.Outcome = TimedHeld
+		if s.r.IntN(4) > 0 {
+			op.Holder = s.holder
+		}
+	case !revive && s.delayed(t):
+		s.notice()
+		op.Outcome = TimedDelay
+		if s.r.IntN(3) == 0 {
+			op.Outcome = TimedHeld
+		}
+	default:
+		if !revive {
+			s.largest = 0
+			s.grant(op)
+		}
+		s.running, s.known = true, false
+		s.until, s.largest = 0, max(s.largest, op.TTL)
+		if s.start(from, op.TTL); s.Anchor == AnchorCall && !s.held(t) {
+			s.start(t, op.TTL)
+		}
+	}
+}
+
+func (s *timedStore) grant(op *TimedOp) {
+	s.holder = op.Owner
+	switch s.Tokens {
+	case TokensNext:
+		s.token++
+	case TokensRising:
+		s.token += 1 + s.r.Uint64N(2)
+	}
+	switch {
+	case s.Late == Unbounded:
+		s.late = s.r.Int64N(30)
+	case s.Anchor == AnchorCall:
+		s.late = s.r.Int64N(s.Late + 1)
+	default:
+		s.late = s.r.Int64N(s.Early+s.Late+1) - s.Early
+	}
+}
+
+// timedRandomHistory is what n operations on a correct store may be recorded
+// as.
+func timedRandomHistory(r *rand.Rand, p TimedParams, n int) []TimedOp {
+	s := newTimedStore(r, p)
+	ops := make([]TimedOp, n)
+	t := r.Int64N(3)
+	for i := range ops {
+		op := &ops[i]
+		op.Kind = []TimedKind{TimedAcquire, TimedAcquire, TimedAcquire, TimedRenew, TimedRenew, TimedRelease,
+			TimedGet, TimedGet, TimedWrite, TimedRestart, TimedRestart, TimedDelete}[r.IntN(12)]
+		if i == 0 || op.Kind == TimedDelete && r.IntN(2) == 0 || op.Kind == TimedRestart && p.NoRestarts {
+			op.Kind = TimedAcquire
+		}
+		op.Owner = 1 + r.Int32N(3)
+		if s.holder != 0 && r.IntN(5) < 2 {
+			op.Owner = s.holder
+		}
+		op.TTL = s.ttl
+		if r.IntN(3) == 0 {
+			op.TTL = 3 + r.Int64N(8)
+		}
+		op.Token = s.tokens[op.Owner]
+		if r.IntN(10) == 0 && p.Tokens != TokensNone {
+			op.Token = r.Uint64N(s.token + 2)
+		}
+		switch op.Kind {
+		case TimedAcquire:
+			op.Token = 0
+		case TimedGet, TimedRestart, TimedDelete:
+			op.Owner, op.Token, op.TTL = 0, 0, 0
+		case TimedRelease, TimedWrite:
+			op.TTL = 0
+		}
+		if r.IntN(4) > 0 {
+			t += r.Int64N(4)
+		} else {
+			t += r.Int64N(s.ttl + p.LockDelay + 3)
+		}
+		wide := r.Int64N(4)
+		op.Call, op.Return = t-r.Int64N(wide+1), t+r.Int64N(wide+1)
+		lost := r.IntN(6) == 0 && op.Kind < TimedRestart
+		if lost && r.IntN(2) == 0 {
+			op.Call -= r.Int64N(10)
+		}
+		if !lost || r.IntN(3) > 0 {
+			s.apply(op, t)
+		}
+		if lost {
+			op.Outcome, op.Return, op.Holder, op.HolderToken = TimedUnknown, Unbounded, 0, 0
+			if op.Kind == TimedAcquire {
+				op.Token = 0
+			}
+		}
+	}
+	r.Shuffle(n, func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+	return ops
+}
+
+// timedPerturb makes ops something a store may no longer have answered.
+func timedPerturb(r *rand.Rand, p *TimedParams, ops []TimedOp) {
+	for range 1 + r.IntN(2) {
+		op := &ops[r.IntN(len(ops))]
+		switch r.IntN(8) {
+		case 0, 1: // at another time
+			by := r.Int64N(11) - 5
+			op.Call += by
+			if op.Return != Unbounded {
+				op.Return += by
+			}
+		case 2: // within less time
+			if op.Return != Unbounded {
+				op.Call = op.Return - r.Int64N(op.Return-op.Call+1)
+			}
+		case 3: // by somebody else
+			if op.Owner != 0 {
+				op.Owner = 1 + r.Int32N(3)
+			} else if op.Kind == TimedGet {
+				op.Holder, op.HolderToken = r.Int32N(4), 0
+			}
+		case 4: // under another token
+			if p.Tokens != TokensNone && op.Token > 0 {
+				op.Token += 1 - 2*r.Uint64N(2)
+			}
+		case 5: // answered otherwise
+			if op.Kind == TimedAcquire {
+				op.Outcome = []TimedOutcome{TimedOK, TimedHeld, TimedDelay}[r.IntN(3)]
+				op.Holder = r.Int32N(4)
+			} else if op.Kind != TimedGet && op.Kind < TimedRestart {
+				op.Outcome = []TimedOutcome{TimedOK, TimedRefused}[r.IntN(2)]
+			}
+			if op.Return == Unbounded {
+				op.Return = op.Call + r.Int64N(8)
+			}
+		case 6: // for another time
+			if op.TTL > 0 {
+				op.TTL = 1 + r.Int64N(12)
+			}
+		case 7: // of another store
+			switch r.IntN(4) {
+			case 0:
+				p.DriftPPB = 0
+			case 1:
+				p.Early, p.Late = 0, 0
+			case 2:
+				p.LockDelay = r.Int64N(8)
+			case 3:
+				p.Anchor = AnchorGrant
+			}
+		}
+	}
+}
+
+// timedSearch is the verdict on ops by Step, over all orders (Wing & Gong).
+func timedSearch(p TimedParams, ops []TimedOp) bool {
+	return timedSearchFrom(p, ops, 0, p.Init())
+}
+
+func timedSearchFrom(p TimedParams, ops []TimedOp, done uint, states []TimedState) bool {
+	first := int64(Unbounded) // return of the operations that are left
+	for i, op := range ops {
+		if done&(1<<i) == 0 && op.Outcome != TimedUnknown {
+			first = min(first, op.Return)
+		}
+	}
+	if done == 1<<len(ops)-1 {
+		return true
+	}
+	for i, op := range ops {
+		if done&(1<<i) != 0 || op.Call > first {
+			continue
+		}
+		var next []TimedState
+		for _, s := range states {
+			next = p.AppendStep(next, s, op)
+		}
+		if len(next) > 0 && timedSearchFrom(p, ops, done|1<<i, next) {
+			return true
+		}
+	}
+	return false
+}
+
+func timedStory(p TimedParams, ops []TimedOp) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%+v\n", p)
+	for _, op := range ops {
+		fmt.Fprintf(&b, "[%d, %d] %v    %+v\n", op.Call, op.Return, op, op)
+	}
+	return b.String()
+}
+
+// timedCase is the i-th random history: as recorded, or in two cases of three
+// perturbed.
+func timedCase(i int) (p TimedParams, ops []TimedOp, asRecorded bool) {
+	r := rand.New(rand.NewPCG(uint64(i), 7))
+	p = timedRandomParams(r)
+	ops = timedRandomHistory(r, p, 2+r.IntN(6))
+	if asRecorded = i%3 == 0; !asRecorded {
+		timedPerturb(r, &p, ops)
+	}
+	return p, ops, asRecorded
+}
+
+func TestTimedAgreesWithBruteForce(t *testing.T) {
+	n := 20_000
+	if testing.Short() || timedRace {
+		n = 2_000
+		t.Log("2,000 histories instead of 20,000, because of -short or -race")
+	}
+	const shards = 4
+	var legal, worlds [shards]int
+	t.Run("shards", func(t *testing.T) {
+		for k := range shards {
+			t.Run(fmt.Sprint(k), func(t *testing.T) {
+				t.Parallel()
+				for i := k; i < n; i += shards {
+					p, ops, asRecorded := timedCase(i)
+					want, w := oracleLegal(p, ops)
+					worlds[k] += w
+					if want {
+						legal[k]++
+					} else if asRecorded {
+						t.Fatalf("history %d: the oracle refuses what a correct store did:\n%s", i, timedStory(p, ops))
+					}
+					if got := timedSearch(p, ops); got != want {
+						p, ops := timedShrink(p, ops)
+						t.Fatalf("history %d: Step says legal=%v, brute force says %v; shrunk:\n%s", i, got, want, timedStory(p, ops))
+					}
+				}
+			})
+		}
+	})
+	sum := 0
+	total := 0
+	for k := range shards {
+		sum += legal[k]
+		total += worlds[k]
+	}
+	t.Logf("%d histories: %d legal, %d illegal; %d worlds", n, sum, n-sum, total)
+	if sum < n/5 || n-sum < n/5 {
+		t.Errorf("%d of %d histories are legal: want 20%% to 80%%", sum, n)
+	}
+}
+
+// timedShrink leaves out operations on which a disagreement does not depend.
+func timedShrink(p TimedParams, ops []TimedOp) (TimedParams, []TimedOp) {
+	for i := 0; i < len(ops); i++ {
+		less := slices.Delete(slices.Clone(ops), i, i+1)
+		if want, _ := oracleLegal(p, less); want != timedSearch(p, less) {
+			ops, i = less, -1
+		}
+	}
+	return p, ops
+}
+
+const timedRace = false

@@ -1,0 +1,467 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+// maxFile bounds a schedule file, in bytes.
+const maxFile = 16 << 20
+
+// fileHead is everything in a schedule file but its actions.
+type fileHead struct {
+	Version int               `json:"version"`
+	Name    string            `json:"name"`
+	Shows   string            `json:"shows,omitempty"`
+	Subject string            `json:"subject"`
+	Expect  model.Invariant   `json:"expect"`
+	Waives  []model.Invariant `json:"waives,omitempty"`
+	Config  fileConfig        `json:"config"`
+}
+
+type fileConfig struct {
+	Clients    int               `json:"clients"`
+	Lease      lease.Config      `json:"lease"`
+	Storage    string            `json:"storage,omitempty"`
+	FirstToken uint64            `json:"firstToken,omitempty"`
+	Offsets    map[string]string `json:"offsets,omitempty"`
+	Messages   int               `json:"messages,omitempty"`
+}
+
+type fileAction struct {
+	ID    int32            `json:"id"`
+	Do    string           `json:"do"`
+	Who   string           `json:"who,omitempty"`
+	Peer  string           `json:"peer,omitempty"`
+	As    string           `json:"as,omitempty"`
+	Msg   string           `json:"msg,omitempty"`
+	Token *uint64          `json:"token,omitempty"`
+	Key   string           `json:"key,omitempty"`
+	Value *int64           `json:"value,omitempty"`
+	D     string           `json:"d,omitempty"`
+	TTL   string           `json:"ttl,omitempty"`
+	PPM   int64            `json:"ppm,omitempty"`
+	Rates map[string]int32 `json:"rates,omitempty"`
+	Delay string           `json:"delay,omitempty"`
+	Every string           `json:"every,omitempty"`
+	Note  string           `json:"note,omitempty"`
+}
+
+// MarshalJSON writes the file form: the head indented, one action a line.
+func (s *Schedule) MarshalJSON() ([]byte, error) {
+	head := fileHead{Version: Version, Name: s.Name, Shows: s.Shows, Subject: s.Subject, Expect: s.Expect,
+		Config: fileConfig{Clients: s.Config.Clients, Lease: s.Config.Lease, Storage: s.Config.Storage,
+			FirstToken: s.Config.FirstToken, Messages: s.Config.Messages}}
+	for v := range s.Waives.All() {
+		head.Waives = append(head.Waives, v)
+	}
+	for n, d := range s.Config.Offsets {
+		if d != 0 {
+			if head.Config.Offsets == nil {
+				head.Config.Offsets = map[string]string{}
+			}
+			head.Config.Offsets[names.Of(model.Node(n))] = d.String()
+		}
+	}
+	b, err := json.MarshalIndent(head, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	out := bytes.NewBuffer(bytes.TrimSuffix(b, []byte("\n}")))
+	out.WriteString(",\n  \"actions\": [")
+	for i := range s.Actions {
+		line, err := json.Marshal(s.Actions[i].file())
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		out.WriteString("\n    ")
+		out.Write(line)
+	}
+	out.WriteString("\n  ]\n}\n")
+	return out.Bytes(), nil
+}
+
+func (a *Action) file() fileAction {
+	f := fields[a.Kind].required | fields[a.Kind].optional
+	out := fileAction{ID: a.ID, Do: a.Kind.String(), Note: a.Note}
+	text := func(bit field, d time.Duration) string {
+		if f&bit == 0 || d == 0 && fields[a.Kind].required&bit == 0 {
+			return ""
+		}
+		return d.String()
+	}
+	out.D, out.TTL, out.Delay, out.Every = text(fieldD, a.D), text(fieldTTL, a.TTL), text(fieldDelay, a.Delay), text(fieldEvery, a.Every)
+	if f&fieldWho != 0 {
+		out.Who = names.Of(a.Who)
+	}
+	if f&fieldPeer != 0 {
+		out.Peer = names.Of(a.Peer)
+	}
+	if f&fieldAs != 0 && a.As != (model.Owner{}) {
+		out.As = names.Owner(a.As)
+	}
+	if f&fieldMsg != 0 {
+		out.Msg = a.Msg.String()
+	}
+	if f&fieldToken != 0 {
+		out.Token = &a.Token
+	}
+	if f&fieldKey != 0 {
+		out.Key = keyName(a.Key)
+	}
+	if f&fieldValue != 0 {
+		out.Value = &a.Value
+	}
+	if f&fieldRate != 0 {
+		out.PPM = a.Rate
+	}
+	if f&fieldRates != 0 {
+		for n, r := range a.Rates {
+			if r != 0 {
+				if out.Rates == nil {
+					out.Rates = map[string]int32{}
+				}
+				out.Rates[names.Of(model.Node(n))] = r
+			}
+		}
+	}
+	return out
+}
+
+// ReadSchedule reads the file form; name stands for the file in errors, which
+// match *[FieldError]. Unknown fields are errors, and so is anything that no
+// World could do.
+func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(b) > maxFile {
+		return nil, &FieldError{File: name, Field: "file", Reason: fmt.Sprintf("is larger than %d MiB", maxFile>>20)}
+	}
+	d := fileReader{name: name, text: b, dec: json.NewDecoder(bytes.NewReader(b))}
+	d.dec.DisallowUnknownFields()
+	return d.schedule()
+}
+
+// fileReader walks the file by hand so that an error can name its line.
+type fileReader struct {
+	name string
+	text []byte
+	dec  *json.Decoder
+}
+
+func (d *fileReader) line(offset int64) int {
+	return 1 + bytes.Count(d.text[:min(int(offset), len(d.text))], []byte("\n"))
+}
+
+// start is the offset of the value that comes next.
+func (d *fileReader) start() int64 {
+	at := d.dec.InputOffset()
+	for at < int64(len(d.text)) && strings.ContainsRune(" \t\r\n,:", rune(d.text[at])) {
+		at++
+	}
+	return at
+}
+
+// fail turns err into one line that names file, line and field.
+func (d *fileReader) fail(field string, at int64, err error) error {
+	var fe *FieldError
+	var te *json.UnmarshalTypeError
+	var ce *lease.ConfigError
+	out := &FieldError{File: d.name, Line: d.line(at), Field: field, Reason: err.Error()}
+	switch {
+	case errors.As(err, &fe):
+		out.Reason = fe.Reason
+		if fe.Field != "" && field != "" {
+			out.Field = field + "." + fe.Field
+		} else if fe.Field != "" {
+			out.Field = fe.Field
+		}
+	case errors.As(err, &te):
+		out.Reason = fmt.Sprintf("a %s does not fit here; a %v does", te.Value, te.Type)
+		if te.Field != "" {
+			out.Field = field + "." + te.Field
+		}
+	case errors.As(err, &ce):
+		out.Field, out.Reason = field+".lease."+ce.Field, ce.Reason
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		out.Reason = "the file ends too early"
+	}
+	return out
+}
+
+func (d *fileReader) schedule() (*Schedule, error) {
+	if t, err := d.dec.Token(); err != nil || t != json.Delim('{') {
+		if err == nil {
+			err = errors.New("a schedule is a JSON object")
+		}
+		return nil, d.fail("file", 0, err)
+	}
+	var head fileHead
+	var actions []Action
+	var lines []int64
+	seen := map[string]bool{}
+	starts := map[string]int64{}
+	for d.dec.More() {
+		at := d.start()
+		t, err := d.dec.Token()
+		if err != nil {
+			return nil, d.fail("file", at, err)
+		}
+		key := t.(string)
+		if seen[key] {
+			return nil, d.fail(key, at, errors.New("stands twice"))
+		}
+		seen[key], starts[key] = true, at
+		var to any
+		switch key {
+		case "version":
+			to = &head.Version
+		case "name":
+			to = &head.Name
+		case "shows":
+			to = &head.Shows
+		case "subject":
+			to = &head.Subject
+		case "expect":
+			to = &head.Expect
+		case "waives":
+			to = &head.Waives
+		case "config":
+			to = &head.Config
+		case "actions":
+			if actions, lines, err = d.actions(); err != nil {
+				return nil, err
+			}
+			continue
+		default:
+			return nil, d.fail(key, at, errors.New("there is no such field"))
+		}
+		if err := d.dec.Decode(to); err != nil {
+			return nil, d.fail(key, at, err)
+		}
+	}
+	at := d.start()
+	if _, err := d.dec.Token(); err != nil {
+		return nil, d.fail("file", at, err)
+	}
+	if _, err := d.dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, d.fail("file", d.dec.InputOffset(), errors.New("something stands after the schedule"))
+	}
+	if head.Version != Version {
+		return nil, d.fail("version", starts["version"], fmt.Errorf("%d is not a version this program reads; it reads %d", head.Version, Version))
+	}
+	for _, key := range []string{"name", "subject", "expect", "config", "actions"} {
+		if !seen[key] {
+			return nil, d.fail(key, int64(len(d.text)), errors.New("is missing"))
+		}
+	}
+	if !strings.HasPrefix(head.Subject, "mutant:") && head.Subject != SubjectBuiltin && head.Subject != SubjectExternal {
+		return nil, d.fail("subject", starts["subject"], fmt.Errorf("%q is none of builtin, external and mutant:NAME", head.Subject))
+	}
+	s := &Schedule{Name: head.Name, Shows: head.Shows, Subject: head.Subject, Expect: head.Expect, Waives: model.SetOf(head.Waives...), Actions: actions}
+	var err error
+	if s.Config, err = head.Config.config(); err == nil {
+		err = s.Config.Validate()
+	}
+	if err != nil {
+		return nil, d.fail("config", starts["config"], trimConfig(err))
+	}
+	if err := s.Validate(); err != nil {
+		var i int
+		fe := err.(*FieldError)
+		if n, _ := fmt.Sscanf(fe.Field, "actions[%d]", &i); n == 1 && i < len(lines) {
+			return nil, d.fail("", lines[i], fe)
+		}
+		return nil, d.fail("", starts["actions"], fe)
+	}
+	return s, nil
+}
+
+// trimConfig drops the prefix that fail will put there again.
+func trimConfig(err error) error {
+	var fe *FieldError
+	if errors.As(err, &fe) {
+		return &FieldError{Field: strings.TrimPrefix(fe.Field, "config."), Reason: fe.Reason}
+	}
+	return err
+}
+
+func (d *fileReader) actions() ([]Action, []int64, error) {
+	at := d.start()
+	if t, err := d.dec.Token(); err != nil || t != json.Delim('[') {
+		if err == nil {
+			err = errors.New("must be an array")
+		}
+		return nil, nil, d.fail("actions", at, err)
+	}
+	var actions []Action
+	var lines []int64
+	for d.dec.More() {
+		at := d.start()
+		where := fmt.Sprintf("actions[%d]", len(actions))
+		if len(actions) == MaxActions {
+			return nil, nil, d.fail(where, at, fmt.Errorf("a schedule has at most %d actions", MaxActions))
+		}
+		var f fileAction
+		if err := d.dec.Decode(&f); err != nil {
+			return nil, nil, d.fail(where, at, err)
+		}
+		a, err := f.action()
+		if err != nil {
+			return nil, nil, d.fail(where, at, err)
+		}
+		actions, lines = append(actions, a), append(lines, at)
+	}
+	_, err := d.dec.Token()
+	if err != nil {
+		err = d.fail("actions", d.start(), err)
+	}
+	return actions, lines, err
+}
+
+func (c *fileConfig) config() (Config, error) {
+	out := Config{Clients: c.Clients, Lease: c.Lease, Storage: c.Storage, FirstToken: c.FirstToken, Messages: c.Messages}
+	for name, text := range c.Offsets {
+		n := NodeNamed(name)
+		if n == 0 {
+			return out, badField("offsets", "%q is no node", name)
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return out, badField("offsets."+name, "%q is not a duration such as \"42s\"", text)
+		}
+		out.Offsets[n] = d
+	}
+	return out, nil
+}
+
+func (f *fileAction) action() (Action, error) {
+	a := Action{ID: f.ID, Note: f.Note, Rate: f.PPM}
+	for k := KindNone + 1; k < kinds; k++ {
+		if kindNames[k] == f.Do {
+			a.Kind = k
+		}
+	}
+	if a.Kind == KindNone {
+		return a, badField("do", "there is no action %q", f.Do)
+	}
+	var have field
+	var err error
+	set := func(bit field, name string, present bool, parse func() error) {
+		if err != nil || !present {
+			return
+		}
+		have |= bit
+		if (fields[a.Kind].required|fields[a.Kind].optional)&bit == 0 {
+			err = badField(name, "%v has no such field", a.Kind)
+			return
+		}
+		if e := parse(); e != nil {
+			err = badField(name, "%v", e)
+		}
+	}
+	node := func(to *model.Node, text string) func() error {
+		return func() error {
+			if *to = NodeNamed(text); *to == 0 {
+				return fmt.Errorf("%q is no node", text)
+			}
+			return nil
+		}
+	}
+	duration := func(to *time.Duration, text string) func() error {
+		return func() (err error) {
+			if *to, err = time.ParseDuration(text); err != nil {
+				return fmt.Errorf("%q is not a duration such as \"1.5s\"", text)
+			}
+			return nil
+		}
+	}
+	set(fieldWho, "who", f.Who != "", node(&a.Who, f.Who))
+	set(fieldPeer, "peer", f.Peer != "", node(&a.Peer, f.Peer))
+	set(fieldAs, "as", f.As != "", func() (err error) { a.As, err = parseOwner(f.As); return })
+	set(fieldMsg, "msg", f.Msg != "", func() (err error) { a.Msg, err = parseMsg(f.Msg); return })
+	set(fieldToken, "token", f.Token != nil, func() error { a.Token = *f.Token; return nil })
+	set(fieldKey, "key", f.Key != "", func() error {
+		for k := range uint8(model.Keys) {
+			if keyName(k) == f.Key {
+				a.Key = k
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is none of x, y, z and w", f.Key)
+	})
+	set(fieldValue, "value", f.Value != nil, func() error { a.Value = *f.Value; return nil })
+	set(fieldD, "d", f.D != "", duration(&a.D, f.D))
+	set(fieldTTL, "ttl", f.TTL != "", duration(&a.TTL, f.TTL))
+	set(fieldRate, "ppm", f.PPM != 0, func() error { return nil })
+	set(fieldDelay, "delay", f.Delay != "", duration(&a.Delay, f.Delay))
+	set(fieldEvery, "every", f.Every != "", duration(&a.Every, f.Every))
+	set(fieldRates, "rates", f.Rates != nil, func() error {
+		for name, r := range f.Rates {
+			n := NodeNamed(name)
+			if n == 0 {
+				return fmt.Errorf("%q is no node", name)
+			}
+			a.Rates[n] = r
+		}
+		return nil
+	})
+	if err != nil {
+		return a, err
+	}
+	for _, need := range []struct {
+		bit  field
+		name string
+	}{{fieldWho, "who"}, {fieldPeer, "peer"}, {fieldMsg, "msg"}, {fieldToken, "token"}, {fieldD, "d"}, {fieldTTL, "ttl"}, {fieldRate, "ppm"}} {
+		if fields[a.Kind].required&need.bit&^have != 0 {
+			return a, badField(need.name, "is missing; %v needs it", a.Kind)
+		}
+	}
+	return a, nil
+}
+
+// parseOwner reads node#seq or node#seq.boot.
+func parseOwner(s string) (model.Owner, error) {
+	bad := fmt.Errorf("%q is no holder such as C1#2", s)
+	name, rest, ok := strings.Cut(s, "#")
+	seq, boot, restarted := strings.Cut(rest, ".")
+	o := model.Owner{Node: NodeNamed(name)}
+	n, err := strconv.ParseUint(seq, 10, 32)
+	if !ok || o.Node == 0 || err != nil || n == 0 {
+		return o, bad
+	}
+	o.Seq = uint32(n)
+	if restarted {
+		b, err := strconv.ParseUint(boot, 10, 16)
+		if err != nil {
+			return o, bad
+		}
+		o.Boot = uint16(b)
+	}
+	return o, nil
+}
+
+// parseMsg reads action.number.
+func parseMsg(s string) (model.Msg, error) {
+	action, n, ok := strings.Cut(s, ".")
+	a, err1 := strconv.ParseInt(action, 10, 32)
+	k, err2 := strconv.ParseInt(n, 10, 32)
+	if !ok || err1 != nil || err2 != nil || a <= 0 || k < 0 {
+		return model.Msg{}, fmt.Errorf("%q is no message such as 12.0: the id of the action that sent it, and its number there", s)
+	}
+	return model.Msg{Action: int32(a), N: int32(k)}, nil
+}

@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+// Fails runs a schedule and reports whether it still fails in the way that
+// matters, and after how many of its actions.
+type Fails func(*Schedule) (applied int, fails bool)
+
+// FailsOn is the Fails of an invariant that the monitor or lockstep judges:
+// the first event that breaks anything must break that one.
+func FailsOn(subject Subject, v model.Invariant) Fails {
+	opts := Options{Monitor: true, Lockstep: v == model.Lockstep}
+	return func(s *Schedule) (int, bool) {
+		r := s.Run(subject, opts)
+		return r.Applied, r.Violated.Has(v)
+	}
+}
+
+// Minimize shortens a failing schedule at the level of actions while fails
+// holds, and then makes what is left plainer: fewer clients, no faults that
+// play no part, round durations. The result is renumbered. A schedule that
+// does not fail is returned as it is.
+//
+// The steps are those of delta debugging (Zeller and Hildebrandt, "Simplifying
+// and isolating failure-inducing input", 2002) and, beyond it, the ones that
+// trade one action for another, which deletion alone cannot find: merging
+// passages of time, one request for another's message, one client for another.
+func Minimize(s *Schedule, fails Fails) *Schedule {
+	m := minimizer{best: *s, fails: fails}
+	m.best.Actions = slices.Clone(s.Actions)
+	applied, ok := fails(&m.best)
+	if !ok {
+		return s
+	}
+	m.best.Actions = m.best.Actions[:applied]
+	m.ddmin()
+	for again := true; again; {
+		again = false
+		for _, pass := range []func() bool{m.single, m.merge, m.reuse, m.pairs, m.retarget} {
+			if pass() {
+				again = true
+			}
+		}
+		if !again {
+			again = m.plainer()
+		}
+	}
+	m.best.Renumber()
+	return &m.best
+}
+
+type minimizer struct {
+	best  Schedule
+	fails Fails
+	buf   []Action
+}
+
+// try adopts the actions if the schedule fails with them. They may alias buf.
+func (m *minimizer) try(actions []Action) bool {
+	cand := m.best
+	cand.Actions = actions
+	applied, ok := m.fails(&cand)
+	if ok {
+		m.best.Actions = slices.Clone(actions[:applied])
+	}
+	return ok
+}
+
+// without is the actions but for [i, j), in a buffer that the next call reuses.
+func (m *minimizer) without(i, j int) []Action {
+	m.buf = append(append(m.buf[:0], m.best.Actions[:i]...), m.best.Actions[j:]...)
+	return m.buf
+}
+
+// ddmin deletes ever smaller runs of actions.
+func (m *minimizer) ddmin() {
+	for size := len(m.best.Actions) / 2; size >= 1; size /= 2 {
+		for end := len(m.best.Actions); end > 0; {
+			end = min(end, len(m.best.Actions))
+			m.try(m.without(max(end-size, 0), end))
+			end -= size
+		}
+	}
+}
+
+func (m *minimizer) single() (changed bool) {
+	for i := len(m.best.Actions) - 1; i >= 0; i-- {
+		if i < len(m.best.Actions) && m.try(m.without(i, i+1)) {
+			changed = true
+		}
+	}
+	return changed
+}
+
+// merge adds one passage of time to another, anywhere, and deletes it; and
+// raises one while it deletes another action.
+func (m *minimizer) merge() (changed bool) {
+	for i := 0; i < len(m.best.Actions); i++ {
+		for j := 0; j < len(m.best.Actions); j++ {
+			a := m.best.Actions
+			if i >= len(a) || i == j || a[i].Kind != Advance {
+				continue
+			}
+			raises := []time.Duration{m.best.Config.Lease.TTL, m.best.Config.Lease.RenewAfter()}
+			if a[j].Kind == Advance {
+				raises = []time.Duration{a[j].D}
+			}
+			for _, by := range raises {
+				next := m.without(j, j+1)
+				k := i
+				if j < i {
+					k--
+				}
+				if next[k].D += by; next[k].D <= maxAdvance && m.try(next) {
+					changed = true
+					break
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// reuse deletes one of two like actions and lets the other's messages stand
+// for those of the deleted one.
+func (m *minimizer) reuse() (changed bool) {
+	for i := 0; i < len(m.best.Actions); i++ {
+		for j := 0; j < len(m.best.Actions); j++ {
+			a := m.best.Actions
+			if i >= len(a) || i == j || a[i].Kind != a[j].Kind || a[i].Who != a[j].Who || a[i].Kind == Advance {
+				continue
+			}
+			from, to := a[j].ID, a[i].ID
+			next := m.without(j, j+1)
+			for k := range next {
+				if next[k].Msg.Action == from {
+					next[k].Msg.Action = to
+				}
+			}
+			changed = m.try(next) || changed
+		}
+	}
+	return changed
+}
+
+// pairs deletes two actions that only together can go.
+func (m *minimizer) pairs() (changed bool) {
+	for i := 0; i < len(m.best.Actions); i++ {
+		for j := i + 1; j < len(m.best.Actions); j++ {
+			next := m.without(j, j+1)
+			next = append(next[:i], next[i+1:]...)
+			if m.try(next) {
+				changed = true
+				j = i
+			}
+		}
+	}
+	return changed
+}
+
+// retarget gives what one client does to another, if that allows a deletion.
+func (m *minimizer) retarget() (changed bool) {
+	clients := m.best.Config.Clients
+	for from := range clients {
+		for to := range clients {
+			if from == to {
+				continue
+			}
+			moved := slices.Clone(m.best.Actions)
+			for k := range moved {
+				if moved[k].Who == ClientNode(from) {
+					moved[k].Who = ClientNode(to)
+				}
+			}
+			for k := range moved {
+				if k >= len(moved) {
+					break
+				}
+				next := append(append(m.buf[:0], moved[:k]...), moved[k+1:]...)
+				m.buf = next
+				if m.try(next) {
+					changed = true
+					break
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// plainer keeps the number of actions and removes what a reader need not
+// wonder about. It reports whether it changed anything, since a plainer
+// set-up may allow another deletion.
+func (m *minimizer) plainer() (changed bool) {
+	for _, edit := range []func(*Config){
+		func(c *Config) { c.Offsets = [model.MaxNodes]time.Duration{} },
+		func(c *Config) { c.Lease.LockDelay = 0 },
+		func(c *Config) { c.Lease.Barrier = false },
+		func(c *Config) { c.Lease.RetryInterval = 0 },
+		func(c *Config) { c.FirstToken = 0 },
+		func(c *Config) { c.Messages = 0 },
+		func(c *Config) { c.Clients = 2 },
+		func(c *Config) { c.Clients = 1 },
+		func(c *Config) { c.Lease.SafetyMargin = 0 },
+		func(c *Config) { c.Lease.MaxDriftRate = 0 },
+	} {
+		cand := m.best
+		edit(&cand.Config)
+		if cand.Config == m.best.Config || cand.Config.Clients > m.best.Config.Clients || cand.Validate() != nil {
+			continue
+		}
+		if _, ok := m.fails(&cand); ok {
+			m.best.Config, changed = cand.Config, true
+		}
+	}
+	for i := range m.best.Actions {
+		for _, d := range rounder(&m.best.Actions[i], m.best.Config.Lease) {
+			next := slices.Clone(m.best.Actions)
+			if next[i].D = d; m.best.Actions[i].D != d && m.try(next) {
+				break
+			}
+		}
+		if i+1 >= len(m.best.Actions) {
+			break
+		}
+	}
+	return changed
+}
+
+// rounder are durations that a reader takes in more easily than a's, the
+// easiest first.
+func rounder(a *Action, cfg lease.Config) []time.Duration {
+	if a.Kind != Advance && a.Kind != Calm {
+		return nil
+	}
+	var out []time.Duration
+	for _, d := range []time.Duration{cfg.TTL, cfg.SafeWindow(), cfg.RenewAfter(), cfg.Retry(), a.D.Round(time.Second), a.D.Round(100 * time.Millisecond)} {
+		if d == a.D {
+			return out
+		}
+		if d > 0 && d <= maxAdvance {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"fencepost/model"
+)
+
+// Version of the schedule file that this package writes and reads.
+const Version = 1
+
+// MaxActions bounds a schedule file.
+const MaxActions = 100_000
+
+// Subjects of a schedule file, beside "mutant:NAME".
+const (
+	SubjectBuiltin  = "builtin"
+	SubjectExternal = "external" // somebody else's implementation, which only its own test can run
+)
+
+// Schedule is the whole input of one run: everything random or exhaustive
+// produces one, and everything replayable is one. A file of it says what it is
+// about: which subject, and which invariant must fail on it, or none.
+type Schedule struct {
+	Name    string
+	Shows   string // one sentence: what the run demonstrates
+	Subject string
+	// Expect is the invariant that must fail; none means that everything must
+	// hold, so that a counterexample to a real subject is red until it is fixed.
+	Expect model.Invariant
+	// Waives are invariants that must break where they are not promised: the
+	// clocks leave the bound, or an operator deletes the lease.
+	Waives  model.Set
+	Config  Config
+	Actions []Action
+}
+
+// Validate returns a *[FieldError] for the first thing that makes no sense.
+func (s *Schedule) Validate() error {
+	if err := s.Config.Validate(); err != nil {
+		return err
+	}
+	if len(s.Actions) > MaxActions {
+		return badField("actions", "%d are more than %d", len(s.Actions), MaxActions)
+	}
+	seen := make(map[int32]bool, len(s.Actions))
+	for i := range s.Actions {
+		a := &s.Actions[i]
+		if a.ID <= 0 || seen[a.ID] {
+			return badField(fmt.Sprintf("actions[%d].id", i), "%d is not a number above 0 of its own", a.ID)
+		}
+		seen[a.ID] = true
+		if err := s.Config.check(a); err != nil {
+			fe := err.(*FieldError)
+			return badField(fmt.Sprintf("actions[%d].%s", i, fe.Field), "%s", fe.Reason)
+		}
+	}
+	return nil
+}
+
+// Renumber gives the actions the ids 1, 2, 3, and their messages the names
+// that follow from that. A message whose action is gone keeps a name that no
+// action has.
+func (s *Schedule) Renumber() {
+	to := make(map[int32]int32, len(s.Actions))
+	for i := range s.Actions {
+		to[s.Actions[i].ID] = int32(i + 1)
+	}
+	for i := range s.Actions {
+		a := &s.Actions[i]
+		a.ID = int32(i + 1)
+		if a.Msg.Action != 0 {
+			if id, ok := to[a.Msg.Action]; ok {
+				a.Msg.Action = id
+			} else {
+				a.Msg.Action = math.MaxInt32
+			}
+		}
+	}
+}
+
+// Result is what a run came to.
+type Result struct {
+	Violated model.Set       // by the first event that violated any; empty if all held
+	First    model.Violation // the first of them
+	Waived   model.Set
+	Mismatch Mismatch // where Violated has Lockstep
+	Applied  int      // actions until the violation, that one included
+	Counts   Counts
+	World    World // as it stood at the end
+}
+
+// Run applies the schedule to subject until an invariant breaks or the actions
+// end. The schedule must be valid.
+func (s *Schedule) Run(subject Subject, opts Options) Result {
+	w := newWorld(newSetup(s.Config, subject, opts))
+	applied := 0
+	for i := range s.Actions {
+		applied++
+		if w.Apply(&s.Actions[i]); w.violated != 0 {
+			break
+		}
+	}
+	w.counts.Runs = 1
+	if w.Waived() != 0 {
+		w.counts.Waived = 1
+	}
+	return Result{Violated: w.violated, First: w.first, Waived: w.Waived(), Mismatch: w.mismatch, Applied: applied, Counts: w.counts, World: w}
+}
+
+// Write writes the file form, one action a line.
+func (s *Schedule) Write(w io.Writer) error {
+	b, err := s.MarshalJSON()
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	return err
+}

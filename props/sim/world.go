@@ -1,0 +1,539 @@
+// Package sim is the deterministic simulation: a World of one store, one
+// storage and a few candidates, all running the real code of impl, that
+// actions move from state to state. Nothing in it is random and no clock in it
+// is real: the same schedule gives the same trace, byte for byte.
+//
+// It must not know rapid, which registers its flags globally, nor how a
+// history is checked; what must hold it leaves to package model.
+//
+// Start at [Action] for what can happen, [World] for how it happens,
+// [Schedule] for the file that replays it and [Minimize] for making that file
+// short.
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+// MaxMessages bounds the messages in flight; a send beyond it is a loss.
+const MaxMessages = 24
+
+// million is the rate of a true clock, in parts per million.
+const million = 1_000_000
+
+// maxAdvance keeps clock arithmetic far from overflow.
+const maxAdvance = time.Hour
+
+// Options says what a run does besides running.
+type Options struct {
+	Monitor  bool   // judge the invariants after every event
+	Lockstep bool   // compare every answer with its specification
+	Trace    *Trace // append every event; nil for none
+}
+
+// World is the whole state of a run. Assigning it is a snapshot, but for the
+// Trace that both then append to.
+type World struct {
+	setup *setup
+
+	now     int64
+	nodes   [model.MaxNodes]node
+	store   StoreState
+	storage StorageState
+	clients [MaxClients]client
+	msgs    [MaxMessages]message
+	nmsgs   int
+	cuts    [model.MaxNodes]uint16
+
+	running bool // a tenure runs in the store, as last seen
+	action  int32
+	nextMsg int32
+
+	monitor  model.Monitor
+	lease    model.LeaseSpec
+	guard    model.StorageSpec
+	mismatch Mismatch
+	violated model.Set
+	first    model.Violation
+	counts   Counts
+}
+
+// setup is what never changes during a run.
+type setup struct {
+	subject  Subject
+	cfg      Config
+	opts     Options
+	delay    time.Duration
+	driftPPB uint64
+}
+
+// node is one machine: its clocks and whether it runs.
+type node struct {
+	elapsed  int64 // ns its hardware clock has counted, never reset
+	fraction int64 // and millionths of a ns
+	rate     int64 // ppm
+	origin   int64 // elapsed at which the boot clock read zero
+	lost     int64 // by which the monotonic clock is behind the boot clock
+	wall     int64 // by which the wall clock is ahead of elapsed
+	boots    uint16
+	stopped  Kind // Pause, Suspend, Freeze or KindNone
+	crashed  bool
+}
+
+func (n *node) clocks() Clocks {
+	boot := n.elapsed - n.origin
+	return Clocks{Boot: time.Duration(boot), Mono: time.Duration(boot - n.lost), Wall: time.Duration(n.elapsed + n.wall)}
+}
+
+// up reports whether the node does anything at all.
+func (n *node) up() bool { return !n.crashed && n.stopped == KindNone }
+
+// client is a candidate and what the observer knows of its term.
+type client struct {
+	ClientState
+	acting   bool
+	phase    lease.Phase
+	term     model.Owner
+	token    uint64
+	deadline time.Duration
+	since    sent // of the request that set the deadline
+}
+
+// sent is an instant as the observer keeps it: what the clocks of client and
+// store had counted then.
+type sent struct{ client, store int64 }
+
+// message is a request or a reply in flight. A reply keeps the request it
+// answers.
+type message struct {
+	id, req  model.Msg
+	from, to model.Node
+	reply    bool
+	copy     bool
+	op       model.Op
+	key      uint8
+	code     model.Code
+	value    int64
+	lease    lease.Request
+	answer   lease.Reply
+	sent     sent
+	due      int64 // while it is calm
+}
+
+// Mismatch is an answer that differs from the specification's.
+type Mismatch struct {
+	Event     model.Event
+	Got, Want model.Answer
+}
+
+// NewWorld is a World at the beginning. The error is that of [Config.Validate].
+func NewWorld(cfg Config, subject Subject, opts Options) (World, error) {
+	if err := cfg.Validate(); err != nil {
+		return World{}, err
+	}
+	return newWorld(newSetup(cfg, subject, opts)), nil
+}
+
+func newSetup(cfg Config, subject Subject, opts Options) *setup {
+	if cfg.Storage == StorageCompareAndSwap {
+		subject.Storage = CompareAndSwap{}
+		opts.Lockstep = false // it follows another specification
+	}
+	return &setup{subject: subject, cfg: cfg, opts: opts, delay: cfg.Lease.LockDelay,
+		driftPPB: uint64(math.Round(cfg.Lease.MaxDriftRate * 1e9))}
+}
+
+func newWorld(s *setup) World {
+	cfg := &s.cfg
+	w := World{setup: s}
+	for n := range w.nodes {
+		off := int64(cfg.Offsets[n])
+		w.nodes[n] = node{rate: million, origin: -off, wall: off}
+	}
+	first := max(cfg.FirstToken, 1)
+	w.store.Token = lease.Token(first - 1)
+	w.lease = model.LeaseSpec{LockDelay: int64(s.delay), Issued: first - 1}
+	if s.opts.Monitor {
+		mc := model.MonitorConfig{First: first, Barrier: cfg.Lease.Barrier,
+			Window: int64(cfg.Lease.SafeWindow()), Retry: int64(cfg.Lease.Retry()), LockDelay: int64(s.delay)}
+		for n := range names {
+			mc.Roles[n] = names[n].Role
+		}
+		w.monitor = model.NewMonitor(mc)
+	}
+	for i := range cfg.Clients {
+		w.start(ClientNode(i), nil)
+	}
+	return w
+}
+
+// Reset puts w back to the beginning of another run with the same set-up.
+func (w *World) Reset() { *w = newWorld(w.setup) }
+
+// Now is the real time since the beginning.
+func (w *World) Now() time.Duration { return time.Duration(w.now) }
+
+// Violated is the set of invariants that broke first; empty while all hold.
+func (w *World) Violated() model.Set { return w.violated }
+
+// First is the first violation.
+func (w *World) First() model.Violation { return w.first }
+
+// Waived is the set of invariants broken where they are not promised.
+func (w *World) Waived() model.Set { return w.monitor.Waived() }
+
+// Mismatch is what lockstep found, where [model.Lockstep] is violated.
+func (w *World) Mismatch() Mismatch { return w.mismatch }
+
+// Counts are what the run did so far.
+func (w *World) Counts() *Counts { return &w.counts }
+
+// Value is what the storage holds under key.
+func (w *World) Value(key uint8) int64 { return w.storage.Values[key] }
+
+// Record is the lease as the store keeps it, and whether it is held now.
+func (w *World) Record() (r lease.Record, held bool) {
+	_, held = w.setup.subject.Store.Lapse(&w.store, w.nodes[StoreNode].clocks())
+	return w.store.Record, held
+}
+
+// Client is the state of the i-th client, and whether it acts as leader.
+func (w *World) Client(i int) (lease.ClientState, bool) {
+	return w.clients[i].State(), w.clients[i].acting
+}
+
+// ErrAction marks an action that no World of this configuration could do.
+var ErrAction = errors.New("action does not fit the configuration")
+
+// Apply does one action and reports whether it was effective. An action that
+// makes no sense in this state is a counted no-op. Actions must have passed
+// [Schedule.Validate].
+func (w *World) Apply(a *Action) bool {
+	w.action, w.nextMsg = a.ID, 0
+	effective := w.apply(a)
+	w.counts.note(a.Kind, effective)
+	return effective
+}
+
+func (w *World) apply(a *Action) bool {
+	s := w.setup.subject
+	switch a.Kind {
+	case Advance:
+		if a.D <= 0 {
+			return false
+		}
+		w.advance(int64(a.D), &a.Rates)
+		return true
+	case Deliver:
+		return w.deliver(a.Msg)
+	case Drop:
+		i := w.find(a.Msg)
+		if i >= 0 {
+			w.lose(w.take(i), model.ReasonDropped)
+		}
+		return i >= 0
+	case Duplicate:
+		return w.duplicate(a.Msg)
+	case Delete:
+		if w.nodes[StoreNode].crashed || w.store.Status == lease.Free {
+			return false
+		}
+		s.Store.Delete(&w.store)
+		w.lease.Delete()
+		w.running = false
+		w.emit(&model.Event{Kind: model.KindDelete, Node: StoreNode})
+		return true
+	case Heal:
+		if w.cuts == ([model.MaxNodes]uint16{}) {
+			return false
+		}
+		w.cuts = [model.MaxNodes]uint16{}
+		w.emit(&model.Event{Kind: model.KindHeal})
+		return true
+	case Calm:
+		w.calm(a)
+		return true
+	}
+	if a.Who == 0 || int(a.Who) >= model.MaxNodes {
+		return false
+	}
+	n := &w.nodes[a.Who]
+	switch a.Kind {
+	case Pause, Suspend, Freeze, Resume, Crash, Restart:
+		return w.fault(a.Kind, a.Who, n)
+	case Drift:
+		if n.rate == a.Rate {
+			return false
+		}
+		n.rate = a.Rate
+		w.emit(&model.Event{Kind: model.KindDrift, Node: a.Who, Value: a.Rate})
+		return true
+	case Jump:
+		n.wall += int64(a.D)
+		w.emit(&model.Event{Kind: model.KindJump, Node: a.Who, Value: int64(a.D)})
+		return a.D != 0
+	case Cut:
+		if w.cut(a.Who, a.Peer) {
+			return false
+		}
+		w.cuts[a.Who] |= 1 << a.Peer
+		w.cuts[a.Peer] |= 1 << a.Who
+		w.emit(&model.Event{Kind: model.KindCut, Node: a.Who, Peer: a.Peer})
+		return true
+	}
+	if !n.up() {
+		return false
+	}
+	switch a.Kind {
+	case Acquire, Renew, Release, Get, Write, Read, Fence:
+		w.raw(a)
+		return true
+	case Tick, Put, WorkBegin, WorkEnd, Resign:
+		i := int(a.Who) - int(firstClient)
+		return i >= 0 && i < w.setup.cfg.Clients && w.act(a, i)
+	}
+	return false
+}
+
+// act lets client i run.
+func (w *World) act(a *Action, i int) bool {
+	rules, c, now := w.setup.subject.Client, &w.clients[i], w.nodes[a.Who].clocks()
+	before := c.ClientState
+	var out lease.Requests
+	switch a.Kind {
+	case Tick:
+		out = rules.Tick(&c.ClientState, now)
+		w.sync(i, nil, model.ReasonLapsed)
+	case Put:
+		token, ok := rules.Write(&c.ClientState, now, &w.store.Record)
+		if !ok {
+			return false
+		}
+		w.send(a.Who, StorageNode, message{op: model.OpWrite, key: a.Key, value: a.Value,
+			lease: lease.Request{Holder: c.State().Holder, Token: token, Sent: now.Boot}})
+		return true
+	case WorkBegin:
+		if c.State().Working || !rules.BeginWork(&c.ClientState, now) {
+			w.sync(i, nil, model.ReasonLapsed)
+			return false
+		}
+		w.emit(&model.Event{Kind: model.KindWork, Node: a.Who, Owner: c.term, Token: c.token})
+	case WorkEnd:
+		if !c.State().Working {
+			return false
+		}
+		out = rules.EndWork(&c.ClientState, now)
+		w.emit(&model.Event{Kind: model.KindWorkDone, Node: a.Who, Owner: c.term, Token: c.token})
+		w.sync(i, nil, model.ReasonResigned)
+	case Resign:
+		if c.phase == lease.Fencing || c.phase == lease.Leading {
+			w.emit(&model.Event{Kind: model.KindResign, Node: a.Who, Owner: c.term, Token: c.token})
+		}
+		out = rules.Resign(&c.ClientState, now)
+		w.sync(i, nil, model.ReasonResigned)
+	}
+	w.sendAll(a.Who, out)
+	return c.ClientState != before || out != lease.Requests{}
+}
+
+// sync tells the observer how client i stands after it ran. from is when the
+// request was sent whose answer it got, nil if it got none.
+func (w *World) sync(i int, from *sent, why model.Reason) {
+	rules, c, n := w.setup.subject.Client, &w.clients[i], ClientNode(i)
+	now, st := w.nodes[n].clocks(), c.State()
+	acting := rules.Acting(&c.ClientState, now)
+	later := st.Deadline > c.deadline
+	if st.Deadline != c.deadline {
+		c.deadline, c.since = st.Deadline, w.counted(n)
+		if from != nil {
+			c.since = *from
+		}
+	}
+	owner, token := ownerOf(st.Holder), uint64(st.Token)
+	fencing := st.Phase == lease.Fencing && c.phase != lease.Fencing
+	was := c.phase
+	c.phase = st.Phase
+	switch {
+	case c.acting && !acting:
+		c.acting = false
+		w.emit(&model.Event{Kind: model.KindStepDown, Node: n, Owner: c.term, Token: c.token, Reason: why})
+	case acting && (!c.acting || owner != c.term || token != c.token):
+		c.acting, c.term, c.token = true, owner, token
+		w.emit(&model.Event{Kind: model.KindLead, Node: n, Owner: owner, Token: token, TTL: int64(st.Deadline - now.Boot), Local: int64(now.Boot)})
+	case acting && later:
+		w.emit(&model.Event{Kind: model.KindExtend, Node: n, Owner: owner, Token: token, TTL: int64(st.Deadline - now.Boot), Local: int64(now.Boot)})
+	}
+	switch {
+	case fencing:
+		c.term, c.token = owner, token
+		w.emit(&model.Event{Kind: model.KindFencing, Node: n, Owner: owner, Token: token})
+	case was == lease.Fencing && st.Phase == lease.Campaigning:
+		w.counts.BarrierFailed++
+		w.emit(&model.Event{Kind: model.KindStepDown, Node: n, Owner: c.term, Token: c.token, Reason: why})
+	}
+}
+
+func (w *World) counted(n model.Node) sent {
+	return sent{w.nodes[n].elapsed, w.nodes[StoreNode].elapsed}
+}
+
+// start makes client n's process.
+func (w *World) start(n model.Node, old *ClientState) {
+	i := int(n - firstClient)
+	holder := lease.Holder{Node: names[n].Name, Seq: 1, Nonce: uint64(w.nodes[n].boots)}
+	w.clients[i] = client{ClientState: w.setup.subject.Client.Start(w.setup.cfg.Lease, holder, w.nodes[n].clocks(), old)}
+	w.sync(i, nil, model.ReasonNone)
+}
+
+func (w *World) fault(k Kind, who model.Node, n *node) bool {
+	e := model.Event{Node: who}
+	switch k {
+	case Pause, Suspend, Freeze:
+		if !n.up() {
+			return false
+		}
+		n.stopped = k
+		e.Kind = [...]model.Kind{Pause: model.KindPause, Suspend: model.KindSuspend, Freeze: model.KindFreeze}[k]
+	case Resume:
+		if n.crashed || n.stopped == KindNone {
+			return false
+		}
+		n.stopped = KindNone
+		e.Kind = model.KindResume
+	case Crash:
+		if n.crashed || names[who].Role == model.RoleRaw {
+			return false
+		}
+		n.crashed, n.stopped = true, KindNone
+		e.Kind = model.KindCrash
+		if c := int(who) - int(firstClient); c >= 0 && c < MaxClients {
+			w.clients[c].acting, w.clients[c].phase = false, lease.Campaigning
+		}
+	case Restart:
+		if !n.crashed {
+			return false
+		}
+		w.restart(who, n)
+		return true
+	}
+	w.emit(&e)
+	return true
+}
+
+func (w *World) restart(who model.Node, n *node) {
+	s := w.setup.subject
+	n.crashed = false
+	n.boots++
+	n.origin, n.lost = n.elapsed, 0
+	e := model.Event{Kind: model.KindRestart, Node: who, Value: int64(n.boots)}
+	switch who {
+	case StoreNode:
+		now := n.clocks()
+		s.Store.Restart(&w.store, now)
+		w.lease.Restart(int64(now.Boot))
+		if _, w.running = s.Store.Lapse(&w.store, now); w.running {
+			e.Holder = ownerOf(w.store.Holder)
+		}
+		e.Token = uint64(w.store.Token)
+		w.emit(&e)
+	case StorageNode:
+		s.Storage.Restart(&w.storage)
+		e.Token = uint64(w.storage.Highest)
+		w.emit(&e)
+	default:
+		w.emit(&e)
+		old := w.clients[who-firstClient].ClientState
+		w.start(who, &old)
+	}
+}
+
+// emit stamps e and shows it to whoever looks.
+func (w *World) emit(e *model.Event) {
+	o := &w.setup.opts
+	w.counts.see(e)
+	if !o.Monitor && !o.Lockstep && o.Trace == nil {
+		return
+	}
+	e.At, e.Action = w.now, w.action
+	switch e.Kind {
+	case model.KindLead, model.KindHandle, model.KindLapse, model.KindRestart, model.KindDelete:
+		e.Slow = w.slow()
+	}
+	if o.Trace != nil {
+		o.Trace.Events = append(o.Trace.Events, *e)
+	}
+	if w.violated != 0 {
+		return
+	}
+	if o.Monitor {
+		w.monitor.Observe(e)
+		w.violated, w.first = w.monitor.Violated(), w.monitor.First()
+	}
+	if o.Lockstep && e.Kind == model.KindHandle {
+		w.compare(e)
+	}
+}
+
+func (w *World) compare(e *model.Event) {
+	var want model.Answer
+	if e.Node == StoreNode {
+		want = w.lease.Step(e)
+	} else {
+		want = w.guard.Step(e)
+	}
+	if got := model.AnswerOf(e); got != want {
+		w.mismatch = Mismatch{Event: *e, Got: got, Want: want}
+		if w.violated == 0 {
+			w.first = model.Violation{Invariant: model.Lockstep, At: e.At, Action: e.Action, Node: e.Node, Token: e.Token}
+		}
+		w.violated |= model.SetOf(model.Lockstep)
+	}
+}
+
+// slow is the set of acting clients whose clock ran below the bound against
+// the store's over the countdown of the term.
+func (w *World) slow() (set uint16) {
+	for i := range w.setup.cfg.Clients {
+		if c := &w.clients[i]; c.acting {
+			n := ClientNode(i)
+			at := w.counted(n)
+			// client/store < 1 - drift, in 128 bits
+			ch, cl := bits.Mul64(uint64(at.client-c.since.client), 1e9)
+			sh, sl := bits.Mul64(uint64(at.store-c.since.store), 1e9-w.setup.driftPPB)
+			if ch < sh || ch == sh && cl < sl {
+				set |= 1 << n
+			}
+		}
+	}
+	return set
+}
+
+// ownerOf is the small identity of a holder.
+func ownerOf(h lease.Holder) model.Owner {
+	if h.Node == "" {
+		return model.Owner{}
+	}
+	return model.Owner{Node: nodeOf(h.Node), Boot: uint16(h.Nonce), Seq: uint32(h.Seq)}
+}
+
+func nodeOf(name string) model.Node {
+	switch {
+	case len(name) == 2 && name[0] == 'C':
+		return firstClient + model.Node(name[1]-'1')
+	case len(name) == 2 && name[0] == 'R':
+		return firstRaw + model.Node(name[1]-'1')
+	}
+	panic(fmt.Sprintf("sim: no node is called %q", name))
+}
+
+// holderOf is the holder with a small identity.
+func holderOf(o model.Owner) lease.Holder {
+	return lease.Holder{Node: names[o.Node].Name, Seq: uint64(o.Seq), Nonce: uint64(o.Boot)}
+}
