@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func timedRandomParams(r *rand.Rand) TimedParams {
 	if one(3) {
 		p.Late = 1 + r.Int64N(3)
 	}
-	if one(12) {
+	if one(20) {
 		p.Late = Unbounded
 	}
 	switch r.IntN(6) {
@@ -237,7 +238,7 @@ func timedRandomHistory(r *rand.Rand, p TimedParams, n int) []TimedOp {
 		} else {
 			t += r.Int64N(s.ttl + p.LockDelay + 3)
 		}
-		wide := r.Int64N(4)
+		wide := r.Int64N(3)
 		op.Call, op.Return = t-r.Int64N(wide+1), t+r.Int64N(wide+1)
 		lost := r.IntN(6) == 0 && op.Kind < TimedRestart
 		if lost && r.IntN(2) == 0 {
@@ -259,19 +260,21 @@ func timedRandomHistory(r *rand.Rand, p TimedParams, n int) []TimedOp {
 
 // timedPerturb makes ops something a store may no longer have answered.
 func timedPerturb(r *rand.Rand, p *TimedParams, ops []TimedOp) {
-	for range 1 + r.IntN(2) {
+	for range 1 + r.IntN(5) {
 		op := &ops[r.IntN(len(ops))]
 		switch r.IntN(8) {
 		case 0, 1: // at another time
-			by := r.Int64N(11) - 5
+			by := r.Int64N(13) - 6
 			op.Call += by
 			if op.Return != Unbounded {
 				op.Return += by
 			}
 		case 2: // within less time
-			if op.Return != Unbounded {
-				op.Call = op.Return - r.Int64N(op.Return-op.Call+1)
+			if op.Return == Unbounded {
+				op.Return = op.Call + 4
 			}
+			op.Call += r.Int64N(op.Return - op.Call + 1)
+			op.Return -= r.Int64N(op.Return - op.Call + 1)
 		case 3: // by somebody else
 			if op.Owner != 0 {
 				op.Owner = 1 + r.Int32N(3)
@@ -350,13 +353,13 @@ func timedStory(p TimedParams, ops []TimedOp) string {
 	return b.String()
 }
 
-// timedCase is the i-th random history: as recorded, or in two cases of three
+// timedCase is the i-th random history: as recorded, or in three cases of four
 // perturbed.
 func timedCase(i int) (p TimedParams, ops []TimedOp, asRecorded bool) {
 	r := rand.New(rand.NewPCG(uint64(i), 7))
 	p = timedRandomParams(r)
 	ops = timedRandomHistory(r, p, 2+r.IntN(6))
-	if asRecorded = i%3 == 0; !asRecorded {
+	if asRecorded = i%4 == 0; !asRecorded {
 		timedPerturb(r, &p, ops)
 	}
 	return p, ops, asRecorded
@@ -414,4 +417,8 @@ func timedShrink(p TimedParams, ops []TimedOp) (TimedParams, []TimedOp) {
 	return p, ops
 }
 
-const timedRace = false
+// timedRace says whether the race detector, which is slow, is watching.
+var timedRace = func() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}()

@@ -68,7 +68,7 @@ func pick[T any](r *rng, of ...T) T { return of[r.n(len(of))] }
 // that clock readings are exact at every rate in parts per million.
 func RandomConfig(src Source) Config {
 	r := rng(src.Uint64())
-	ttl := pick(&r, 1*time.Second, 2*time.Second, 5*time.Second, 10*time.Second)
+	ttl := pick(&r, time.Second, 1500*time.Millisecond, 2*time.Second, 5*time.Second, 10*time.Second)
 	c := Config{
 		Clients: pick(&r, 2, 2, 2, 3, 3, 1),
 		Lease: lease.Config{

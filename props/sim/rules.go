@@ -197,7 +197,7 @@ type CompareAndSwap struct{ Storage }
 
 // Handle admits by the lease itself.
 func (CompareAndSwap) Handle(s *StorageState, current *lease.Record, req StorageRequest) (model.Code, int64) {
-	ok := req.Token != 0 && req.Token == current.Token && current.Status != lease.Free
+	ok := fence.Carries(current.Durable, req.Token)
 	s.Highest = current.Token // what a refusal names
 	return s.Apply(req, ok)
 }
