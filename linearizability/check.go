@@ -74,9 +74,10 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 		v.parts = append(v.parts, parts...)
 	}
 	v.decide(ctx, o)
-	v.Activity = activity(&h, v.parts)
+	v.Activity = activity(&h, v.parts, spans)
 	if leases {
-		v.Findings = findings(&h, spans)
+		v.beliefs = terms(&h, spans)
+		v.Findings = findings(&h, spans, v.beliefs)
 	}
 	v.sum(o)
 	return v, nil

@@ -32,6 +32,11 @@ func TestX(t *testing.T) {
 		if strings.HasPrefix(name, "kv ") {
 			name = "kv"
 		}
+		ttls := []time.Duration{0}
+		if strings.HasPrefix(name, "lease ") {
+			name = "lease"
+			ttls = []time.Duration{2 * time.Second, 10 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second}
+		}
 		m, err := ParseModel(name)
 		if err != nil {
 			t.Log(f[0], err)
@@ -42,11 +47,13 @@ func TestX(t *testing.T) {
 			t.Log(f[0], err)
 			continue
 		}
-		start := time.Now()
-		v, err := Check(context.Background(), h, Options{Model: m})
-		want := map[string]Result{"valid": Holds, "invalid": Violated}[f[5]]
-		if v.Result != want || time.Since(start) > 20*time.Millisecond {
-			t.Log(f[0], f[5], v, err, time.Since(start))
+		for _, ttl := range ttls {
+			start := time.Now()
+			v, err := Check(context.Background(), h, Options{Model: m, TTL: ttl})
+			want := map[string]Result{"valid": Holds, "invalid": Violated}[f[5]]
+			if ttl > 0 || v.Result != want || time.Since(start) > 20*time.Millisecond {
+				t.Log(f[0], f[5], v, err, time.Since(start))
+			}
 		}
 	}
 }

@@ -178,6 +178,8 @@ func readMeta(fields []Field) (Meta, error) {
 			m.RenewAfterLapse, err = flag(f)
 		case "journal":
 			m.Journal, err = flag(f)
+		case "barrier":
+			m.Barrier, err = flag(f)
 		case "first":
 			var ok bool
 			if m.First, ok = f.Value.Uint(); !f.Value.IsNil() && (!ok || m.First == 0) {
@@ -238,6 +240,9 @@ func (m Meta) fields() []Field {
 	if m.First > 0 {
 		fs = append(fs, Field{"first", Uint(m.First)})
 	}
+	if m.Barrier {
+		fs = append(fs, Field{"barrier", Bool(true)})
+	}
 	if m.Journal {
 		fs = append(fs, Field{"journal", Bool(true)})
 	}
@@ -257,5 +262,5 @@ func (m Meta) isDefault() bool {
 	d := DefaultMeta()
 	return len(m.Extra) == 0 && m.Drift == d.Drift && m.Early == d.Early && m.Late == d.Late && m.Eps == d.Eps &&
 		m.Tokens == d.Tokens && m.Anchor == d.Anchor && m.LockDelay == d.LockDelay &&
-		m.RenewAfterLapse == d.RenewAfterLapse && m.First == d.First
+		m.RenewAfterLapse == d.RenewAfterLapse && m.First == d.First && m.Barrier == d.Barrier
 }

@@ -106,6 +106,7 @@ type Meta struct {
 	LockDelay       int64  // after a lapse nobody is granted for this long, in nanoseconds
 	RenewAfterLapse bool   // an owner may renew a lapsed lease that nobody took
 	First           uint64 // the first token granted; 0: any
+	Barrier         bool   // clients fence the storages they write to before they lead
 	// Journal says that times step back somewhere, as Jepsen's do: it stamps an
 	// event first and puts it in order after. The order is then the journal's,
 	// and an operation lies within its events both by order and by time.

@@ -1,22 +1,234 @@
 package linearizability
 
-import "time"
+import (
+	"slices"
+	"strings"
 
-func compileLease(h *History, m Model, ops []span) (partition, error) { return partition{}, nil }
-func isJepsenLock(h *History) bool                                    { return false }
+	"fencepost/model"
+)
 
-const jepsenLockReading = ""
-
-func JepsenLock(h History, ttl time.Duration) (History, error) { return h, nil }
-func withTTL(h History, ttl int64) History                     { return h }
-func activity(h *History, parts []part) (a Activity) {
-	for i := range parts {
-		a.Operations += len(parts[i].spans)
+// compileLease makes a machine of one lease that lapses by itself. Which states
+// it can be in, and since when, is model.TimedParams' business; here recorded
+// operations become its operations. A state is the set of all the timed states
+// that what was linearized so far can have led to.
+func compileLease(h *History, _ Model, ops []span) (partition, error) {
+	c := leaseCompiler{h: h, params: h.Meta.timed()}
+	if err := c.params.Validate(); err != nil {
+		return partition{}, h.errorAt(0, "meta", "%v", err)
 	}
-	return
+	for _, op := range ops {
+		if err := c.add(op); err != nil {
+			return partition{}, err
+		}
+	}
+	c.settle()
+	c.drop()
+	c.params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return c.timed[a.timed].Kind == model.TimedRestart })
+	return partition{
+		actions: c.actions,
+		machine: machine{
+			init: &leaseState{set: c.params.Init()},
+			step: func(state any, a *action) (any, bool) {
+				next := state.(*leaseState).step(c.params, c.timed[a.timed])
+				return next, next != nil
+			},
+			equal: func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
+			hash:  func(s any) uint64 { return s.(*leaseState).hash() },
+			show:  func(s any) string { return s.(*leaseState).show(c.owners) },
+			bytes: 256,
+		},
+	}, nil
 }
 
-type Finding struct{ Violates bool }
+// timed is the specification that the recording promises.
+func (m Meta) timed() model.TimedParams {
+	p := model.TimedParams{
+		DriftPPB: m.Drift, Early: m.Early, Late: m.Late, LockDelay: m.LockDelay, RenewAfterLapse: m.RenewAfterLapse,
+	}
+	switch m.Tokens {
+	case TokensRising:
+		p.Tokens = model.TokensRising
+	case TokensNone:
+		p.Tokens = model.TokensNone
+	}
+	if m.Tokens != TokensNone {
+		p.First = m.First
+	}
+	if m.Anchor == AnchorCall {
+		p.Anchor = model.AnchorCall
+	}
+	return p
+}
 
-func (f Finding) String() string                  { return "" }
-func findings(h *History, spans []span) []Finding { return nil }
+// leaseCompiler collects the operations of one lease.
+type leaseCompiler struct {
+	h       *History
+	params  model.TimedParams
+	owners  names
+	timed   []model.TimedOp
+	actions []action
+}
+
+var leaseKinds = map[string]model.TimedKind{
+	"acquire": model.TimedAcquire, "renew": model.TimedRenew, "release": model.TimedRelease, "get": model.TimedGet,
+	"restart": model.TimedRestart, "delete": model.TimedDelete,
+}
+
+// add compiles one operation. What certainly had no effect, and is no evidence
+// either, is left out.
+func (c *leaseCompiler) add(s span) error {
+	h, call := c.h, &c.h.Events[s.Call]
+	op := model.TimedOp{Kind: leaseKinds[call.F], Return: Unbounded}
+	if call.Time == NoTime {
+		return h.errorAt(s.Call, "time", "missing: whether a lease had lapsed is a matter of time")
+	}
+	op.Call = call.Time - h.Meta.Eps
+	if s.Type != Info {
+		op.Return = h.Events[s.Return].Time + h.Meta.Eps
+	}
+	switch s.Type {
+	case Info:
+		op.Outcome = model.TimedUnknown
+	case Fail:
+		if refusal, err := c.refusal(s, &op); !refusal || err != nil {
+			return err
+		}
+	}
+	if err := c.fields(s, &op); err != nil {
+		return err
+	}
+	a := newAction(s)
+	a.kind, a.a, a.token, a.limit, a.timed = uint8(op.Kind), op.Owner, op.Token, uint64(op.TTL), len(c.timed)
+	c.timed = append(c.timed, op)
+	c.actions = append(c.actions, a)
+	return nil
+}
+
+// refusal reads the error of a failed operation; false if it is no evidence of
+// the state of the lease.
+func (c *leaseCompiler) refusal(s span, op *model.TimedOp) (bool, error) {
+	word := c.h.errorWord(s.Op)
+	if word == "" || word == notSent {
+		return false, nil
+	}
+	switch op.Kind {
+	case model.TimedAcquire:
+		switch word {
+		case "held":
+			op.Outcome = model.TimedHeld
+			op.Holder = c.owner(c.h.Events[s.Return].Field("holder"))
+			return true, nil
+		case "delay":
+			op.Outcome = model.TimedDelay
+			return true, nil
+		}
+		return false, c.h.errorAt(s.Return, "error", "want held, delay or not-sent, not %s", quote(word))
+	case model.TimedRenew, model.TimedRelease:
+		if word == "lapsed" || word == "lost" {
+			op.Outcome = model.TimedRefused
+			return true, nil
+		}
+		return false, c.h.errorAt(s.Return, "error", "want lapsed, lost or not-sent, not %s", quote(word))
+	}
+	return false, c.h.errorAt(s.Return, "error", "want not-sent, not %s", quote(word))
+}
+
+// fields reads what the operation carries, and what its answer does.
+func (c *leaseCompiler) fields(s span, op *model.TimedOp) error {
+	h, f := c.h, c.h.Events[s.Call].F
+	tokens := h.Meta.Tokens != TokensNone
+	token, hasToken := h.field(s.Op, "token").Uint()
+	switch op.Kind {
+	case model.TimedRestart, model.TimedDelete:
+		return nil
+	case model.TimedGet:
+		if op.Outcome == model.TimedUnknown {
+			return nil
+		}
+		if !h.Events[s.Return].Has("owner") {
+			return h.errorAt(s.Return, "owner", "missing: a get names the owner, or \"\" for nobody")
+		}
+		op.Holder = c.owner(h.Events[s.Return].Field("owner"))
+		if op.Holder != 0 && tokens {
+			op.HolderToken = token
+		}
+		return nil
+	}
+	op.Owner = c.owner(h.field(s.Op, "owner"))
+	if op.Owner == 0 {
+		return h.errorAt(s.Call, "owner", "missing: %s names the owner that asks", f)
+	}
+	if op.Kind != model.TimedRelease {
+		ttl, ok := h.field(s.Op, "ttl").Int()
+		if !ok || ttl <= 0 {
+			return h.errorAt(s.Call, "ttl", "missing or 0: %s asks for a TTL above 0, in nanoseconds, or one is given for all", f)
+		}
+		op.TTL = ttl
+	}
+	switch {
+	case !tokens:
+	case op.Kind == model.TimedAcquire && op.Outcome != model.TimedOK:
+	case !hasToken && op.Kind == model.TimedAcquire:
+		return h.errorAt(s.Return, "token", "missing: a grant has a fencing token, or meta says tokens none")
+	case !hasToken:
+		return h.errorAt(s.Call, "token", "missing: %s carries the token of the owner, or meta says tokens none", f)
+	default:
+		op.Token = token
+	}
+	return nil
+}
+
+// owner numbers the name of an owner; 0 for nobody.
+func (c *leaseCompiler) owner(v Value) int32 {
+	name, _ := v.identity()
+	if name == "" {
+		return 0
+	}
+	return c.owners.of(name)
+}
+
+// leaseState is a set of timed states, none of which covers another.
+type leaseState struct {
+	set []model.TimedState
+}
+
+// step is what op makes of the set; nil if nothing.
+func (s *leaseState) step(p model.TimedParams, op model.TimedOp) *leaseState {
+	next := make([]model.TimedState, 0, len(s.set)+1)
+	for _, t := range s.set {
+		next = p.AppendStep(next, t, op)
+	}
+	if op.Outcome == model.TimedUnknown {
+		// The search has its own way to say that op did not happen.
+		next = slices.DeleteFunc(next, func(t model.TimedState) bool { return s.has(t) })
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	return &leaseState{set: next}
+}
+
+func (s *leaseState) has(t model.TimedState) bool {
+	return slices.ContainsFunc(s.set, t.Equal)
+}
+
+func (s *leaseState) equal(t *leaseState) bool {
+	return len(s.set) == len(t.set) && !slices.ContainsFunc(s.set, func(x model.TimedState) bool { return !t.has(x) })
+}
+
+func (s *leaseState) hash() uint64 {
+	var h uint64
+	for _, t := range s.set {
+		h ^= t.Hash() // whatever the order
+	}
+	return h
+}
+
+func (s *leaseState) show(owners names) string {
+	parts := make([]string, len(s.set))
+	for i, t := range s.set {
+		parts[i] = t.String()
+	}
+	_ = owners
+	return strings.Join(parts, " or ")
+}

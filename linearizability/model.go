@@ -143,7 +143,7 @@ func opSet(checked []string, others ...string) map[string]bool {
 }
 
 var (
-	leaseOps   = []string{"acquire", "renew", "release", "get"}
+	leaseOps   = []string{"acquire", "renew", "release", "get", "delete", "restart"}
 	storageOps = []string{"write", "read", "fence"}
 )
 

@@ -28,8 +28,9 @@ type Verdict struct {
 	Partitions []Partition `json:"partitions"`
 	Findings   []Finding   `json:"findings,omitempty"`
 
-	h     *History
-	parts []part
+	h       *History
+	parts   []part
+	beliefs []term
 }
 
 // Partition is the verdict on a part of a history that is judged by itself:

@@ -1,10 +1,10 @@
 package model
 
-import "math"
-
 // MonitorConfig is what a Monitor must know beforehand.
 type MonitorConfig struct {
 	Roles [MaxNodes]Role
+	// Only are the invariants to judge; the empty set stands for all.
+	Only Set
 	// First is the token of the first grant; 0 stands for 1.
 	First uint64
 	// Rising accepts any higher token at a change of ownership, for stores
@@ -184,7 +184,7 @@ func (m *Monitor) grant(e *Event) {
 	if m.calm.on && (m.current[e.Owner.Node] != e.Owner || e.Req.Action != m.calm.action) {
 		// Nobody is there any more to lead under this grant, or its countdown
 		// began before the calm and may soon be over: it has to run out.
-		m.promise(e.At, m.longest+m.cfg.LockDelay)
+		m.promise(e.At, saturate(m.longest, m.cfg.LockDelay))
 	}
 	m.ownership(e)
 }
@@ -204,14 +204,23 @@ func (m *Monitor) land(e *Event) {
 	if e.Asked < m.fenced {
 		m.fail(e, Violation{Invariant: Barrier, Node: e.Owner.Node, Other: m.leader, Token: e.Asked, Limit: m.fenced})
 	}
-	if m.cfg.Roles[e.Owner.Node] == RoleClient && m.last-e.Asked < span {
-		if to := m.granted[e.Asked%span]; to != e.Owner.Node {
+	if m.cfg.Roles[e.Owner.Node] == RoleClient {
+		if to, known := m.grantee(e.Asked); known && to != e.Owner.Node {
 			m.fail(e, Violation{Invariant: Attribution, Node: e.Owner.Node, Other: to, Token: e.Asked})
 		}
 	}
 	if int(e.Key) < Keys {
 		m.values[e.Key] = e.Value
 	}
+}
+
+// grantee is whom token was granted to, nobody if it never was; known is false
+// for a token too old to be remembered.
+func (m *Monitor) grantee(token uint64) (to Node, known bool) {
+	if token > m.last {
+		return 0, true
+	}
+	return m.granted[token%span], m.last-token < span
 }
 
 // ownership judges every acting client after the store's tenure changed.
@@ -272,24 +281,24 @@ func (m *Monitor) markLed(e *Event) {
 
 func (m *Monitor) beginCalm(e *Event, delay, tick int64) {
 	m.calm = calm{on: true, action: e.Action, delay: delay, tick: tick, began: e.At, since: e.At + delay}
-	if m.cfg.Window > 4*m.calm.delay+m.calm.tick && !m.forged {
-		m.promise(e.At+m.calm.delay, m.longest+m.cfg.LockDelay)
-	}
+	m.promise(e.At+delay, saturate(m.longest, m.cfg.LockDelay))
 }
 
 // promise sets by when somebody must lead, if the lease is free or to be free
 // after wait: a refusal on its way, a retry and the tick that makes it, a
-// request and its answer, and a fence and its answer.
+// request and its answer, and a fence and its answer. A window too short for a
+// renewal between two ticks promises nothing.
 func (m *Monitor) promise(from, wait int64) {
 	c := &m.calm
-	bound := wait + 2*c.delay + m.cfg.Retry + c.tick + 2*c.delay
+	if m.cfg.Window <= 4*c.delay+c.tick {
+		return
+	}
+	bound := saturate(wait, 2*c.delay+m.cfg.Retry+c.tick+2*c.delay) // a TTL may be for ever
 	if m.cfg.Barrier {
-		bound += 2 * c.delay
+		bound = saturate(bound, 2*c.delay)
 	}
-	if bound < 0 { // a TTL of for ever
-		bound = math.MaxInt64 - from
-	}
-	c.judged, c.end, c.length = true, from+bound, from+bound-c.began
+	c.judged, c.end = true, saturate(from, bound)
+	c.length = c.end - c.began
 	c.since = max(c.since, from)
 }
 
@@ -328,6 +337,9 @@ func (m *Monitor) failUnlessWaived(e *Event, v Violation, terms ...Node) {
 // fail keeps the first violation, and the set of those that the same event
 // broke.
 func (m *Monitor) fail(e *Event, v Violation) {
+	if m.cfg.Only != 0 && !m.cfg.Only.Has(v.Invariant) {
+		return
+	}
 	v.At, v.Action = e.At, e.Action
 	if m.violated == 0 {
 		m.first = v

@@ -43,6 +43,35 @@ func timedRandomParams(r *rand.Rand) TimedParams {
 	return p
 }
 
+// timedTheme makes one corner of the specification busier than chance would.
+type timedTheme struct {
+	kinds   []TimedKind
+	lost    int   // one answer in so many is
+	waiting int64 // acquires are called so much earlier
+	guess   int   // one token in so many is a guess
+	ttls    int   // one TTL in so many differs
+	alone   bool  // one owner asks for nearly everything
+}
+
+var timedThemes = []struct {
+	timedTheme
+	params func(r *rand.Rand, p *TimedParams)
+}{
+	{timedTheme{kinds: []TimedKind{TimedAcquire, TimedAcquire, TimedAcquire, TimedAcquire, TimedRenew, TimedRenew, TimedRelease,
+		TimedGet, TimedGet, TimedWrite, TimedRestart, TimedDelete}, lost: 6, guess: 10, ttls: 3},
+		func(*rand.Rand, *TimedParams) {}},
+	{timedTheme{kinds: []TimedKind{TimedAcquire, TimedAcquire, TimedRenew, TimedGet}, lost: 10, waiting: 12, guess: 30, ttls: 2},
+		func(r *rand.Rand, p *TimedParams) { p.Anchor, p.Late = AnchorCall, r.Int64N(2) }},
+	{timedTheme{kinds: []TimedKind{TimedAcquire, TimedAcquire, TimedRenew, TimedGet, TimedRestart}, lost: 2, guess: 10, ttls: 3},
+		func(r *rand.Rand, p *TimedParams) { p.LockDelay, p.NoRestarts = 8*r.Int64N(2), false }},
+	{timedTheme{kinds: []TimedKind{TimedAcquire, TimedAcquire, TimedRenew, TimedWrite, TimedGet}, lost: 3, guess: 2, ttls: 5, alone: true},
+		func(r *rand.Rand, p *TimedParams) { p.Tokens, p.First = TokenRule(r.IntN(2)), 0 }},
+	{timedTheme{kinds: []TimedKind{TimedAcquire, TimedRenew, TimedRenew, TimedGet}, lost: 10, guess: 30, ttls: 1, alone: true},
+		func(r *rand.Rand, p *TimedParams) { p.Late, p.LockDelay = r.Int64N(2), 2*r.Int64N(2) }},
+	{timedTheme{kinds: []TimedKind{TimedAcquire, TimedAcquire, TimedRenew, TimedGet}, lost: 10, guess: 30, ttls: 1},
+		func(r *rand.Rand, p *TimedParams) { p.Early, p.LockDelay = 5, 2*r.Int64N(2) }},
+}
+
 // timedStore is a correct store, written for one recorder's time 0 to 200 and
 // a clock that drifts at will, of which reading is the value at each tick.
 type timedStore struct {
@@ -196,33 +225,33 @@ func (s *timedStore) grant(op *TimedOp) {
 	case s.Anchor == AnchorCall:
 		s.late = s.r.Int64N(s.Late + 1)
 	default:
-		s.late = s.r.Int64N(s.Early+s.Late+1) - s.Early
+		early := min(s.Early, op.TTL/2) // not before the grant, at any drift
+		s.late = s.r.Int64N(early+s.Late+1) - early
 	}
 }
 
 // timedRandomHistory is what n operations on a correct store may be recorded
 // as.
-func timedRandomHistory(r *rand.Rand, p TimedParams, n int) []TimedOp {
+func timedRandomHistory(r *rand.Rand, p TimedParams, th timedTheme, n int) []TimedOp {
 	s := newTimedStore(r, p)
 	ops := make([]TimedOp, n)
 	t := r.Int64N(3)
 	for i := range ops {
 		op := &ops[i]
-		op.Kind = []TimedKind{TimedAcquire, TimedAcquire, TimedAcquire, TimedRenew, TimedRenew, TimedRelease,
-			TimedGet, TimedGet, TimedWrite, TimedRestart, TimedRestart, TimedDelete}[r.IntN(12)]
-		if i == 0 || op.Kind == TimedDelete && r.IntN(2) == 0 || op.Kind == TimedRestart && p.NoRestarts {
+		op.Kind = th.kinds[r.IntN(len(th.kinds))]
+		if i == 0 || op.Kind == TimedRestart && p.NoRestarts {
 			op.Kind = TimedAcquire
 		}
 		op.Owner = 1 + r.Int32N(3)
-		if s.holder != 0 && r.IntN(5) < 2 {
+		if s.holder != 0 && (th.alone || r.IntN(5) < 2) {
 			op.Owner = s.holder
 		}
 		op.TTL = s.ttl
-		if r.IntN(3) == 0 {
-			op.TTL = 3 + r.Int64N(8)
+		if r.IntN(th.ttls) == 0 {
+			op.TTL = 1 + r.Int64N(10)
 		}
 		op.Token = s.tokens[op.Owner]
-		if r.IntN(10) == 0 && p.Tokens != TokensNone {
+		if r.IntN(th.guess) == 0 && p.Tokens != TokensNone {
 			op.Token = r.Uint64N(s.token + 2)
 		}
 		switch op.Kind {
@@ -240,7 +269,10 @@ func timedRandomHistory(r *rand.Rand, p TimedParams, n int) []TimedOp {
 		}
 		wide := r.Int64N(3)
 		op.Call, op.Return = t-r.Int64N(wide+1), t+r.Int64N(wide+1)
-		lost := r.IntN(6) == 0 && op.Kind < TimedRestart
+		if op.Kind == TimedAcquire {
+			op.Call -= r.Int64N(th.waiting + 1)
+		}
+		lost := r.IntN(th.lost) == 0 && op.Kind < TimedRestart
 		if lost && r.IntN(2) == 0 {
 			op.Call -= r.Int64N(10)
 		}
@@ -358,7 +390,12 @@ func timedStory(p TimedParams, ops []TimedOp) string {
 func timedCase(i int) (p TimedParams, ops []TimedOp, asRecorded bool) {
 	r := rand.New(rand.NewPCG(uint64(i), 7))
 	p = timedRandomParams(r)
-	ops = timedRandomHistory(r, p, 2+r.IntN(6))
+	theme := timedThemes[0]
+	if r.IntN(2) == 0 {
+		theme = timedThemes[r.IntN(len(timedThemes))]
+		theme.params(r, &p)
+	}
+	ops = timedRandomHistory(r, p, theme.timedTheme, 2+r.IntN(6))
 	if asRecorded = i%4 == 0; !asRecorded {
 		timedPerturb(r, &p, ops)
 	}

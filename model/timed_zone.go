@@ -228,34 +228,34 @@ func (z *zone) drop(v int) {
 	}
 }
 
-// timedTTLs is a list of TTLs; few keeps short ones off the heap.
+// timedTTLs is a list of n TTLs; few keeps short ones off the heap.
 type timedTTLs struct {
 	n    int
 	few  [2]int64
-	many []int64 // those after few
+	many []int64 // those after few, and room for more
 }
 
-func (t *timedTTLs) at(i int) int64 {
+func (t *timedTTLs) ref(i int) *int64 {
 	if i < len(t.few) {
-		return t.few[i]
+		return &t.few[i]
 	}
-	return t.many[i-len(t.few)]
+	return &t.many[i-len(t.few)]
 }
+
+func (t *timedTTLs) at(i int) int64 { return *t.ref(i) }
 
 func (t *timedTTLs) push(ttl int64) {
-	if t.n < len(t.few) {
-		t.few[t.n] = ttl
-	} else {
-		t.many = append(t.many[:t.n-len(t.few)], ttl)
+	if t.n == len(t.few)+len(t.many) {
+		t.many = append(t.many, 0)
 	}
+	*t.ref(t.n) = ttl
 	t.n++
 }
 
 func (t *timedTTLs) drop(i int) {
-	n := t.n
-	t.n = i
-	for i++; i < n; i++ {
-		t.push(t.at(i))
+	t.n--
+	for ; i < t.n; i++ {
+		*t.ref(i) = *t.ref(i + 1)
 	}
 }
 

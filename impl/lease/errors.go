@@ -81,7 +81,7 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string {
-	return fmt.Sprintf("lease %q: %v refused: it needs a holder, a positive TTL (acquire, renew) and the token that was granted (renew, release)", e.Resource, e.Op)
+	return fmt.Sprintf("lease %q: %v refused: it needs a holder, a positive TTL (acquire, renew), the token that was granted (renew, release) and one left to grant (acquire)", e.Resource, e.Op)
 }
 
 // Err is the refusal in r as an error, or nil where r is none.

@@ -129,7 +129,7 @@ func (w *World) handleStorage(m *message) {
 		e.Value = value
 	}
 	w.emit(&e)
-	w.reply(m, rep, code, value)
+	w.reply(m, rep, code, e.Value)
 }
 
 // handled is the event of m being answered with rep.

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"io"
+	"hash/fnv"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"fencepost/model"
 )
@@ -110,11 +113,26 @@ func (s *Schedule) Run(subject Subject, opts Options) Result {
 	return Result{Violated: w.violated, First: w.first, Waived: w.Waived(), Mismatch: w.mismatch, Applied: applied, Counts: w.counts, World: w}
 }
 
-// Write writes the file form, one action a line.
-func (s *Schedule) Write(w io.Writer) error {
-	b, err := s.MarshalJSON()
-	if err == nil {
-		_, err = w.Write(b)
+// FileName is a name for the schedule's file that its contents give: equal
+// schedules have equal names.
+func (s *Schedule) FileName() string {
+	h := fnv.New32a()
+	if b, err := s.MarshalJSON(); err == nil {
+		h.Write(b)
 	}
-	return err
+	return fmt.Sprintf("%s-%s-%08x.json", s.Name, strings.TrimPrefix(s.Subject, "mutant:"), h.Sum32())
+}
+
+// WriteFile writes the file form into dir, which it makes where there is none,
+// and returns the path.
+func (s *Schedule) WriteFile(dir string) (path string, err error) {
+	b, err := s.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, s.FileName())
+	return path, os.WriteFile(path, b, 0o644)
 }

@@ -33,9 +33,10 @@ const maxAdvance = time.Hour
 
 // Options says what a run does besides running.
 type Options struct {
-	Monitor  bool   // judge the invariants after every event
-	Lockstep bool   // compare every answer with its specification
-	Trace    *Trace // append every event; nil for none
+	Monitor  bool      // judge the invariants after every event
+	Only     model.Set // the invariants to judge; the empty set stands for all
+	Lockstep bool      // compare every answer with its specification
+	Trace    *Trace    // append every event; nil for none
 }
 
 // World is the whole state of a run. Assigning it is a snapshot, but for the
@@ -161,7 +162,7 @@ func newWorld(s *setup) World {
 	w.store.Token = lease.Token(first - 1)
 	w.lease = model.LeaseSpec{LockDelay: int64(s.delay), Issued: first - 1}
 	if s.opts.Monitor {
-		mc := model.MonitorConfig{First: first, Barrier: cfg.Lease.Barrier,
+		mc := model.MonitorConfig{Only: s.opts.Only, First: first, Barrier: cfg.Lease.Barrier,
 			Window: int64(cfg.Lease.SafeWindow()), Retry: int64(cfg.Lease.Retry()), LockDelay: int64(s.delay)}
 		for n := range names {
 			mc.Roles[n] = names[n].Role
@@ -242,7 +243,7 @@ func (w *World) apply(a *Action) bool {
 	case Duplicate:
 		return w.duplicate(a.Msg)
 	case Delete:
-		if w.nodes[StoreNode].crashed || w.store.Status == lease.Free {
+		if !w.nodes[StoreNode].up() || w.store.Status == lease.Free {
 			return false
 		}
 		s.Store.Delete(&w.store)
@@ -276,9 +277,12 @@ func (w *World) apply(a *Action) bool {
 		w.emit(&model.Event{Kind: model.KindDrift, Node: a.Who, Value: a.Rate})
 		return true
 	case Jump:
+		if a.D == 0 {
+			return false
+		}
 		n.wall += int64(a.D)
 		w.emit(&model.Event{Kind: model.KindJump, Node: a.Who, Value: int64(a.D)})
-		return a.D != 0
+		return true
 	case Cut:
 		if w.cut(a.Who, a.Peer) {
 			return false
@@ -320,9 +324,12 @@ func (w *World) act(a *Action, i int) bool {
 			lease: lease.Request{Holder: c.State().Holder, Token: token, Sent: now.Boot}})
 		return true
 	case WorkBegin:
-		if c.State().Working || !rules.BeginWork(&c.ClientState, now) {
-			w.sync(i, nil, model.ReasonLapsed)
+		if c.State().Working {
 			return false
+		}
+		if !rules.BeginWork(&c.ClientState, now) {
+			w.sync(i, nil, model.ReasonLapsed)
+			break
 		}
 		w.emit(&model.Event{Kind: model.KindWork, Node: a.Who, Owner: c.term, Token: c.token})
 	case WorkEnd:
@@ -333,10 +340,10 @@ func (w *World) act(a *Action, i int) bool {
 		w.emit(&model.Event{Kind: model.KindWorkDone, Node: a.Who, Owner: c.term, Token: c.token})
 		w.sync(i, nil, model.ReasonResigned)
 	case Resign:
-		if c.phase == lease.Fencing || c.phase == lease.Leading {
+		out = rules.Resign(&c.ClientState, now)
+		if stopping := c.State().Phase == lease.Stopping && before.State().Phase != lease.Stopping; stopping || out.Store.Op == lease.OpRelease {
 			w.emit(&model.Event{Kind: model.KindResign, Node: a.Who, Owner: c.term, Token: c.token})
 		}
-		out = rules.Resign(&c.ClientState, now)
 		w.sync(i, nil, model.ReasonResigned)
 	}
 	w.sendAll(a.Who, out)
@@ -350,7 +357,7 @@ func (w *World) sync(i int, from *sent, why model.Reason) {
 	now, st := w.nodes[n].clocks(), c.State()
 	acting := rules.Acting(&c.ClientState, now)
 	later := st.Deadline > c.deadline
-	if st.Deadline != c.deadline {
+	if st.Deadline != c.deadline || c.phase == lease.Campaigning {
 		c.deadline, c.since = st.Deadline, w.counted(n)
 		if from != nil {
 			c.since = *from

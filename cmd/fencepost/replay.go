@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"fencepost/model"
+	"fencepost/props/judge"
+	"fencepost/props/mutant"
+	"fencepost/props/scenario"
+	"fencepost/props/sim"
+	"fencepost/props/timeline"
+)
+
+type replayCmd struct {
+	File    string `arg:"" help:"Schedule file; - reads standard input."`
+	Subject string `help:"Run this subject (builtin or mutant:NAME) instead of the one the file names; then nothing may be violated."`
+	Trace   bool   `help:"Print every event instead of the timeline."`
+	ASCII   bool   `help:"Draw with 7-bit characters only."`
+	HTML    string `help:"Write the timeline as a page to this file." type:"path"`
+	JSON    bool   `help:"Print one JSON object instead of text."`
+}
+
+// Help is shown by replay --help.
+func (replayCmd) Help() string {
+	return `Runs the schedule in the file, draws what happened, and holds it against what the
+file expects: "expect": "none" means that every invariant must hold, and the name
+of an invariant that just this one must be violated (a planted bug, caught again).
+
+Exit code 0: as expected. 1: otherwise. 2: the file cannot be read or run.
+
+Actions that made no sense where they stood are counted: many of them show that a
+file is stale.`
+}
+
+// replayJSON is what replay prints with --json.
+type replayJSON struct {
+	File      string          `json:"file"`
+	Name      string          `json:"name"`
+	Subject   string          `json:"subject"`
+	Expect    model.Invariant `json:"expect"`
+	AsFiled   bool            `json:"asExpected"`
+	Violated  []string        `json:"violated"`
+	Waived    []string        `json:"waived"`
+	Reason    string          `json:"reason,omitempty"`
+	At        int64           `json:"at,omitempty"` // ns
+	Action    int32           `json:"action,omitempty"`
+	Actions   int             `json:"actions"`
+	Effective int64           `json:"effective"`
+}
+
+// Run is replay.
+func (c *replayCmd) Run(e *env) error {
+	s, err := readSchedule(c.File)
+	if err != nil {
+		return err
+	}
+	if c.Subject != "" {
+		s.Subject, s.Expect, s.Waives = c.Subject, model.NoInvariant, 0
+	}
+	subject, err := mutant.Subject(s.Subject)
+	if err != nil {
+		return fmt.Errorf("%s: subject: %w", c.File, err)
+	}
+	missed := scenario.Check(s, subject)
+	if missed != nil {
+		e.worse(exitViolated)
+	}
+	want := judge.All
+	if s.Expect != model.NoInvariant {
+		want = model.SetOf(s.Expect)
+	}
+	r := judge.Run(s, subject, want)
+	effective, all := r.Counts.Actions()
+	if c.HTML != "" {
+		if err := c.html(s, subject, want, r); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		out := replayJSON{File: c.File, Name: s.Name, Subject: s.Subject, Expect: s.Expect, AsFiled: missed == nil,
+			Violated: setNames(r.Violated), Waived: setNames(r.Waived), Actions: len(s.Actions), Effective: effective}
+		if r.Violated != 0 {
+			out.Reason, out.At, out.Action = r.First.Describe(sim.Names()), r.First.At, r.First.Action
+		}
+		return json.NewEncoder(e.out).Encode(out)
+	}
+	e.printf("%s: %s\nsubject %s, expects %v\n\n", s.Name, s.Shows, s.Subject, s.Expect)
+	if c.Trace {
+		trace := traceOf(s, subject, want)
+		if _, err := trace.WriteTo(e.out); err != nil {
+			return err
+		}
+	} else if err := draw(e.out, s, subject, want, r, c.ASCII); err != nil {
+		return err
+	}
+	e.printf("\n%d of %d actions done, %d without effect.\n", all, len(s.Actions), all-effective)
+	switch {
+	case missed != nil:
+		e.printf("NOT as expected: %v\n", missed)
+	case r.Violated != 0:
+		e.printf("As expected: %v is violated.\n", r.Violated)
+	default:
+		e.printf("As expected: every invariant holds.\n")
+	}
+	return nil
+}
+
+func (c *replayCmd) html(s *sim.Schedule, subject sim.Subject, want model.Set, r sim.Result) error {
+	f, err := os.Create(c.HTML)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	trace := traceOf(s, subject, want)
+	if err := timeline.HTML(f, trace.Events, sim.Names(), timeline.Options{Title: s.Name, Violation: r.First}); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func traceOf(s *sim.Schedule, subject sim.Subject, want model.Set) *sim.Trace {
+	var trace sim.Trace
+	s.Run(subject, sim.Options{Monitor: true, Only: want, Lockstep: want.Has(model.Lockstep), Trace: &trace})
+	return &trace
+}
+
+func draw(w io.Writer, s *sim.Schedule, subject sim.Subject, want model.Set, r sim.Result, ascii bool) error {
+	return timeline.Render(w, traceOf(s, subject, want).Events, sim.Names(), timeline.Options{Violation: r.First, ASCII: ascii})
+}
+
+// show draws a schedule that failed.
+func show(e *env, s *sim.Schedule, subject sim.Subject, want model.Set) error {
+	return draw(e.out, s, subject, want, judge.Run(s, subject, want), false)
+}
+
+func setNames(s model.Set) []string {
+	names := []string{}
+	for v := range s.All() {
+		names = append(names, v.String())
+	}
+	return names
+}
+
+func readSchedule(path string) (*sim.Schedule, error) {
+	if path == "-" {
+		return sim.ReadSchedule(os.Stdin, "standard input")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return sim.ReadSchedule(f, path)
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"fencepost/model"
+	"fencepost/props/judge"
+	"fencepost/props/sim"
+)
+
+// sweepFlags are common to verify and soak.
+type sweepFlags struct {
+	Seed  uint64 `help:"Seed of the schedules; 0 draws one. The seed is printed, and the same seed gives the same run." default:"0"`
+	Steps int    `help:"Random actions in a schedule, at least; at most half as many more." default:"100"`
+	Out   string `help:"Folder for a counterexample." default:"testdata/fencepost" type:"path"`
+	JSON  bool   `help:"Print one JSON object instead of text."`
+}
+
+type verifyCmd struct {
+	sweepFlags
+	Schedules int  `help:"How many random schedules to run." default:"100000"`
+	Mutants   bool `help:"Hunt the planted bugs too." default:"true" negatable:""`
+}
+
+// Help is shown by verify --help.
+func (verifyCmd) Help() string {
+	return `Runs random schedules on all cores: acquire, renew, release, pause, suspend,
+freeze, crash, drift, loss, duplication and reordering, over well-behaved clients
+(chaos) and with raw ill-behaved requests beside them (raw). After every action
+every invariant is judged, every answer is compared with its specification, and
+the recorded history of every run is checked for linearizability with time.
+
+Then each planted bug is hunted: a harness that catches nothing proves nothing.
+
+A violation is minimised, shown, and written as a schedule file for "replay".`
+}
+
+type soakCmd struct {
+	sweepFlags
+	For time.Duration `arg:"" help:"How long to run, such as 10m."`
+}
+
+// Help is shown by soak --help.
+func (soakCmd) Help() string {
+	return `Like verify, for a given time and without the planted bugs. Each run draws a new
+seed unless one is given, so that soaking twice covers twice as much.`
+}
+
+func (f *sweepFlags) sweep() judge.Sweep {
+	if f.Seed == 0 {
+		f.Seed = rand.Uint64()>>32 | 1
+	}
+	return judge.Sweep{Subject: sim.Builtin(), Profiles: []sim.Profile{sim.Chaos(), sim.Raw()}, Seed: f.Seed,
+		MinSteps: f.Steps, MaxSteps: f.Steps + f.Steps/2, Want: judge.All, Done: new(atomic.Int64)}
+}
+
+// Run is verify.
+func (v *verifyCmd) Run(e *env) error {
+	if v.Schedules < 1 || v.Steps < 1 {
+		return fmt.Errorf("--schedules and --steps must be at least 1: a check of nothing holds nothing")
+	}
+	s := v.sweep()
+	s.Schedules = v.Schedules
+	if !v.JSON {
+		e.printf("fencepost verify: %d random schedules of %d to %d actions on the built-in implementation, seed %d\n\n",
+			v.Schedules, s.MinSteps, s.MaxSteps, v.Seed)
+	}
+	stop := e.progress("schedules", int64(v.Schedules), s.Done)
+	r := s.Run(e.ctx, e.clock)
+	stop()
+	if err := v.report(e, s, r); err != nil || e.code != exitHolds || !v.Mutants {
+		return err
+	}
+	if v.JSON {
+		return hunt(e, v.Seed, mutantLimit, nil, true)
+	}
+	e.printf("\nPlanted bugs, by the same schedules: each must be caught.\n\n")
+	return hunt(e, v.Seed, mutantLimit, nil, false)
+}
+
+// Run is soak.
+func (s *soakCmd) Run(e *env) error {
+	if s.For <= 0 || s.Steps < 1 {
+		return fmt.Errorf("soak needs a time above 0, such as 10m, and --steps of at least 1")
+	}
+	sw := s.sweep()
+	if !s.JSON {
+		e.printf("fencepost soak: random schedules of %d to %d actions on the built-in implementation for %v, seed %d\n\n", sw.MinSteps, sw.MaxSteps, s.For, s.Seed)
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, s.For)
+	defer cancel()
+	stop := e.progress("soaking", 0, sw.Done)
+	r := sw.Run(ctx, e.clock)
+	stop()
+	return s.report(e, sw, r)
+}
+
+// sweepJSON is what verify and soak print with --json.
+type sweepJSON struct {
+	Verdict    string          `json:"verdict"` // holds, violated or unknown
+	Seed       uint64          `json:"seed"`
+	Schedules  int64           `json:"schedules"`
+	Actions    int64           `json:"actions"`
+	Effective  int64           `json:"effective"`
+	Histories  int64           `json:"histories"` // checked for linearizability
+	Seconds    float64         `json:"seconds"`
+	Invariants []invariantJSON `json:"invariants"`
+	Failure    *failureJSON    `json:"failure,omitempty"`
+}
+
+type invariantJSON struct {
+	Invariant model.Invariant  `json:"invariant"`
+	Verdict   string           `json:"verdict"`
+	Exercised map[string]int64 `json:"exercised"`
+}
+
+type failureJSON struct {
+	Invariant model.Invariant `json:"invariant"`
+	Reason    string          `json:"reason"`
+	File      string          `json:"file"`
+	Actions   int             `json:"actions"`
+}
+
+// report prints what a sweep came to, and writes the counterexample if there
+// is one.
+func (f *sweepFlags) report(e *env, s judge.Sweep, r judge.Report) error {
+	verdict := "holds"
+	switch {
+	case r.Failure != nil:
+		verdict = "violated"
+		e.worse(exitViolated)
+	case r.Counts.Runs < int64(s.Schedules) || r.Counts.Runs == 0: // interrupted
+		verdict = "unknown"
+		e.worse(exitUnknown)
+	}
+	effective, all := r.Counts.Actions()
+	out := sweepJSON{Verdict: verdict, Seed: f.Seed, Schedules: r.Counts.Runs, Actions: all, Effective: effective,
+		Histories: r.Histories, Seconds: r.Elapsed.Seconds()}
+	broken := model.Set(0)
+	if r.Failure != nil {
+		broken = r.Failure.Result.Violated
+	}
+	for v := range model.Invariants() {
+		row := invariantJSON{Invariant: v, Verdict: verdict, Exercised: map[string]int64{}}
+		if verdict == "violated" && !broken.Has(v) {
+			row.Verdict = "unknown" // the sweep stopped
+		}
+		for _, x := range exercised(v, &r) {
+			row.Exercised[x.what] = x.n
+		}
+		out.Invariants = append(out.Invariants, row)
+	}
+	var min *sim.Schedule
+	if r.Failure != nil {
+		min = r.Failure.Minimize(s.Subject, s.Want)
+		path, err := min.WriteFile(f.Out)
+		if err != nil {
+			return err
+		}
+		out.Failure = &failureJSON{Invariant: r.Failure.Result.First.Invariant, Reason: min.Shows, File: path, Actions: len(min.Actions)}
+	}
+	if f.JSON {
+		return json.NewEncoder(e.out).Encode(out)
+	}
+	e.printf("%d schedules, %s actions (%.1f%% effective), %s in %.1f s: %s actions/s\n\n", r.Counts.Runs, count(all),
+		percent(effective, all), counted(r.Histories, "history", "histories"), r.Elapsed.Seconds(), count(int64(float64(all)/max(r.Elapsed.Seconds(), 1e-9))))
+	e.printf("  %-26s %-9s %s\n", "invariant", "verdict", "what put it to the test")
+	for i, row := range out.Invariants {
+		e.printf("  %-26s %-9s %s\n", row.Invariant, row.Verdict, exercisedText(exercised(model.Invariant(i+1), &r)))
+	}
+	e.printf("\nWaived in %s: clocks left their bound, or an operator deleted the lease; fencing still held.\n", counted(r.Counts.Waived, "schedule", "schedules"))
+	if r.Failure != nil {
+		e.printf("\n%v is violated: %s\nschedule %d of seed %d (%s), minimised to %d actions: %s\n\n",
+			out.Failure.Invariant, out.Failure.Reason, r.Failure.Number, f.Seed, r.Failure.Profile, out.Failure.Actions, out.Failure.File)
+		return show(e, min, s.Subject, s.Want)
+	}
+	return nil
+}
+
+type exercise struct {
+	what string
+	n    int64
+}
+
+// exercised says what put an invariant to the test.
+func exercised(v model.Invariant, r *judge.Report) []exercise {
+	c := &r.Counts
+	answers := func(op model.Op, code model.Code) int64 { return c.Answers[op][code] }
+	refused := answers(model.OpRenew, model.CodeLapsed) + answers(model.OpRenew, model.CodeLost)
+	switch v {
+	case model.TokenMonotonicity:
+		return []exercise{{"takeovers", c.Takeovers}, {"releases", answers(model.OpRelease, model.CodeReleased)}, {"store restarts", c.StoreRestarts}}
+	case model.StorageSafety:
+		return []exercise{{"stale requests refused", c.StaleRefused}, {"writes landed", c.Landed}, {"storage restarts", c.Storage}}
+	case model.BeliefSafety:
+		return []exercise{{"terms", c.Terms}, {"ended by deadline", c.StepDown[model.ReasonLapsed]}, {"copies handled", c.Copies}}
+	case model.BeliefOwnership:
+		return []exercise{{"terms", c.Terms}, {"renewals lost", c.RenewalsLost}, {"survived", c.Survived}}
+	case model.Continuity:
+		return []exercise{{"terms", c.Terms}, {"renewals refused", refused}, {"client restarts", c.ClientRestarts}}
+	case model.Linearizability:
+		return []exercise{{"histories", r.Histories}}
+	case model.Durability:
+		return []exercise{{"reads", answers(model.OpRead, model.CodeValue)}, {"storage restarts", c.Storage}}
+	case model.Availability:
+		return []exercise{{"calms", c.Calms}}
+	case model.Barrier:
+		return []exercise{{"terms fenced first", c.Fencing}, {"failed there", c.BarrierFailed}}
+	case model.Attribution:
+		return []exercise{{"writes landed", c.Landed}}
+	}
+	n := int64(0)
+	for op := range c.Answers {
+		for code := range c.Answers[op] {
+			n += c.Answers[op][code]
+		}
+	}
+	return []exercise{{"answers compared", n}}
+}
+
+func exercisedText(xs []exercise) string {
+	text := ""
+	for i, x := range xs {
+		if i > 0 {
+			text += ", "
+		}
+		text += count(x.n) + " " + x.what
+	}
+	return text
+}
+
+// count is n as people read it.
+func count(n int64) string {
+	switch {
+	case n >= 10_000_000:
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	case n >= 100_000:
+		return fmt.Sprintf("%.0fk", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+func percent(part, whole int64) float64 { return 100 * float64(part) / float64(max(whole, 1)) }

@@ -1,0 +1,823 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fencepost/impl/clock"
+)
+
+// proxy stands between an Elector and its store: on decides about each call, and
+// may make it, once or late or never.
+type proxy struct {
+	Store
+	on func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error)
+}
+
+func (p proxy) Acquire(ctx context.Context, resource string, h Holder, ttl time.Duration) (Grant, error) {
+	return p.on(ctx, acquire(h, ttl), func() (Grant, error) { return p.Store.Acquire(ctx, resource, h, ttl) })
+}
+
+func (p proxy) Renew(ctx context.Context, resource string, h Holder, token Token, ttl time.Duration) (Grant, error) {
+	return p.on(ctx, renew(h, token, ttl), func() (Grant, error) { return p.Store.Renew(ctx, resource, h, token, ttl) })
+}
+
+func (p proxy) Release(ctx context.Context, resource string, h Holder, token Token) error {
+	_, err := p.on(ctx, release(h, token), func() (Grant, error) { return Grant{}, p.Store.Release(ctx, resource, h, token) })
+	return err
+}
+
+type fencerFunc func(ctx context.Context, token Token) error
+
+func (f fencerFunc) Fence(ctx context.Context, token Token) error { return f(ctx, token) }
+
+// hang is a call that ends with its context.
+func hang(ctx context.Context) (Grant, error) {
+	<-ctx.Done()
+	return Grant{}, context.Cause(ctx)
+}
+
+var errLost = errors.New("connection reset")
+
+// stage is one elector of node alice in a bubble of fake time, with everything
+// that matters written down as "instant what".
+type stage struct {
+	*testing.T
+	clk    clock.Clock
+	memory *Memory
+	e      *Elector
+
+	mu  sync.Mutex
+	log []string
+}
+
+// play runs f in a bubble, where the store and the elector, at 10s, a window of
+// 9s, renewals after 3s and retries each second, start at 0. on and fencers may
+// be nil.
+func play(t *testing.T, on func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error), fencers []Fencer, f func(s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, clk: clock.Monotonic()}
+		s.memory = newMemory(t, s.clk, MemoryOptions{})
+		if on == nil {
+			on = func(_ *stage, _ context.Context, _ Request, call func() (Grant, error)) (Grant, error) { return call() }
+		}
+		store := proxy{s.memory, func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+			s.note("%v", req.Op)
+			return on(s, ctx, req, call)
+		}}
+		var err error
+		s.e, err = NewElector(store, s.clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Nonce: alice.Nonce, Fencers: fencers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(s)
+	})
+}
+
+func (s *stage) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprint(s.clk.Now(), " ", fmt.Sprintf(format, args...)))
+}
+
+// script checks all that was noted; calls of the loop at one instant are not
+// ordered, so the notes of one instant are sorted.
+func (s *stage) script(want ...string) {
+	s.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	diff(s.T, "what happened", s.log, want)
+}
+
+// count is how often what was noted.
+func (s *stage) count(what string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.log {
+		if _, rest, _ := strings.Cut(line, " "); rest == what {
+			n++
+		}
+	}
+	return n
+}
+
+// until lets the others get on with it until the clock reads at.
+func (s *stage) until(at time.Duration) {
+	time.Sleep(at - s.clk.Now()) // in the bubble
+	synctest.Wait()
+}
+
+// run starts Run and gives what it returns.
+func (s *stage) run(ctx context.Context, lead func(context.Context, Term) error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		err := s.e.Run(ctx, lead)
+		s.note("returned")
+		done <- err
+	}()
+	return done
+}
+
+// untilDone is work that notes when it starts and when it is told to stop.
+func (s *stage) untilDone(ctx context.Context, term Term) error {
+	s.note("lead under %d", term.Token)
+	<-ctx.Done()
+	if term.Valid() != (context.Cause(ctx) == context.Canceled) {
+		s.Errorf("at %v: valid %v although %v", s.clk.Now(), term.Valid(), context.Cause(ctx))
+	}
+	s.note("stop")
+	return ctx.Err()
+}
+
+func TestElectorLeadsAndMovesTheDeadlineWithEachRenewal(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		terms := make(chan Term, 1)
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			terms <- term
+			return s.untilDone(ctx, term)
+		})
+		term := <-terms
+		if term.Resource != "db" || term.Holder != alice || term.Token != 1 {
+			t.Errorf("term %+v", term)
+		}
+		for _, c := range []struct{ at, deadline time.Duration }{{0, 9 * sec}, {3*sec - 1, 9 * sec}, {3 * sec, 12 * sec}, {60 * sec, 69 * sec}} {
+			s.until(c.at)
+			if !term.Valid() || !s.e.IsLeader() || s.e.Term() != term || term.Deadline() != c.deadline {
+				t.Errorf("at %v: valid %v, leader %v, deadline %v, want %v", c.at, term.Valid(), s.e.IsLeader(), term.Deadline(), c.deadline)
+			}
+		}
+		cancel()
+		if err := <-done; err != context.Canceled {
+			t.Errorf("Run returned %v", err)
+		}
+		if term.Valid() || s.e.IsLeader() || s.e.Term() != (Term{}) {
+			t.Error("believes after Run has returned")
+		}
+		if n := s.count("renew"); n != 20 {
+			t.Errorf("%d renewals in 60s, want 20", n)
+		}
+	})
+}
+
+// The store hangs in every call after the first and ignores the end of contexts.
+func TestElectorStepsDownOnTimeWhileCallsHangAndIgnoreTheirContext(t *testing.T) {
+	recovered := make(chan struct{})
+	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op == OpRenew {
+			<-recovered
+		}
+		return call()
+	}
+	play(t, hung, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		terms := make(chan Term, 3)
+		var cause error
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			terms <- term
+			<-ctx.Done()
+			if cause == nil {
+				cause = context.Cause(ctx)
+			}
+			s.note("stop")
+			return context.Cause(ctx)
+		})
+		term := <-terms
+		s.until(9*sec - 1)
+		diff(t, "valid before the deadline", term.Valid(), true)
+		s.until(9 * sec)
+		diff(t, "valid at the deadline", term.Valid(), false)
+		if !errors.Is(cause, ErrLapsed) || !strings.Contains(cause.Error(), `"db"`) {
+			t.Errorf("cause: %v, want ErrLapsed, which names the lease", cause)
+		}
+		s.until(9500 * ms)
+		s.script("0s acquire", "3s renew", "4s renew", "5s renew", "6s renew", "7s renew", "8s renew", "9s stop", "9s acquire")
+		// What hangs is no obstacle to the next term, once the lease has lapsed.
+		s.until(10 * sec)
+		diff(t, "next token", (<-terms).Token, Token(2))
+		close(recovered)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorCountsFromTheSendOfASlowSuccess(t *testing.T) {
+	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op != OpRenew {
+			return call()
+		}
+		if s.clk.Now() == 3*sec {
+			time.Sleep(5 * sec)
+			return call()
+		}
+		return Grant{}, errLost
+	}
+	play(t, slow, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(8500 * ms)
+		diff(t, "deadline after the slow renewal", s.e.Term().Deadline(), 12*sec)
+		s.until(12 * sec)
+		diff(t, "stopped", s.count("stop"), 1)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorSurvivesLostRenewals(t *testing.T) {
+	lossy := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op == OpRenew && s.clk.Now()%(3*sec) != 2*sec {
+			return Grant{}, errLost
+		}
+		return call()
+	}
+	play(t, lossy, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(100 * sec)
+		diff(t, "terms", s.count("lead under 1"), 1)
+		diff(t, "leads", s.e.IsLeader(), true)
+		if n := s.count("renew"); n < 60 {
+			t.Errorf("%d renewals; the two in three that are lost are missing", n)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorStopsAtOnceWhenARenewalIsRefused(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		causes := make(chan error, 2)
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			defer func() { causes <- context.Cause(ctx) }()
+			return s.untilDone(ctx, term)
+		})
+		s.until(4 * sec)
+		if err := s.memory.Delete(ctx, "db"); err != nil {
+			t.Fatal(err)
+		}
+		s.until(6 * sec)
+		cause := <-causes
+		if _, ok := errors.AsType[*LostError](cause); !ok || !errors.Is(cause, ErrRefused) || !errors.Is(cause, ErrNotHeld) || errors.Is(cause, ErrLapsed) {
+			t.Errorf("cause: %v, want ErrRefused by a LostError", cause)
+		}
+		s.script("0s acquire", "0s lead under 1", "3s renew", "6s renew", "6s stop", "6s acquire", "6s lead under 2")
+		cancel()
+		<-done
+	})
+}
+
+// The lease is renewed, and nobody else gets it, while the work takes its time
+// to stop; the release comes after, and before Run returns.
+func TestElectorReleasesOnlyAfterTheWorkHasReturned(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			<-ctx.Done()
+			s.note("stopping")
+			time.Sleep(20 * sec)
+			if !term.Valid() {
+				s.Error("the term ended while its work was stopping in order")
+			}
+			s.note("stopped")
+			return nil
+		})
+		s.until(2 * sec)
+		cancel()
+		s.until(21 * sec)
+		if _, err := s.memory.Acquire(s.Context(), "db", bob, sec); !is[*HeldError](err) {
+			t.Errorf("bob, while alice's work goes on: %v, want HeldError", err)
+		}
+		if err := <-done; err != context.Canceled {
+			t.Errorf("Run returned %v", err)
+		}
+		s.script("0s acquire", "2s stopping", "3s renew", "6s renew", "9s renew", "12s renew", "15s renew", "18s renew", "21s renew",
+			"22s stopped", "22s release", "22s returned")
+		if g, err := s.memory.Acquire(s.Context(), "db", bob, sec); err != nil || g.Token != 2 {
+			t.Errorf("bob, after the release: %+v, %v", g, err)
+		}
+	})
+}
+
+func TestElectorDoesNotCampaignWhileOldWorkGoesOn(t *testing.T) {
+	broken := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op == OpRenew && s.clk.Now() < 60*sec {
+			return Grant{}, errLost
+		}
+		return call()
+	}
+	play(t, broken, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			if term.Token == 1 {
+				<-ctx.Done()
+				time.Sleep(51 * sec) // deaf from 9s to 60s
+				s.note("stopped")
+				return nil
+			}
+			return s.untilDone(ctx, term)
+		})
+		s.until(61 * sec)
+		s.mu.Lock()
+		s.log = slices.DeleteFunc(s.log, func(line string) bool { return strings.HasSuffix(line, " renew") })
+		s.mu.Unlock()
+		s.script("0s acquire", "1m0s stopped", "1m0s acquire", "1m0s lead under 2")
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorResignsWhenTheWorkReturnsAndLetsOthersGoFirst(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			if term.Token == 2 {
+				return s.untilDone(ctx, term)
+			}
+			time.Sleep(500 * ms)
+			context.AfterFunc(ctx, func() {
+				if !errors.Is(context.Cause(ctx), ErrResigned) || term.Valid() {
+					s.Errorf("after the work returned: %v, valid %v", context.Cause(ctx), term.Valid())
+				}
+				s.note("resigned")
+			})
+			return nil
+		})
+		s.until(2 * sec)
+		diff(t, "holder", s.e.Term().Holder, alice2)
+		cancel()
+		<-done
+		diff(t, "resigned", s.count("resigned"), 1)
+		diff(t, "releases", s.count("release"), 2)
+		s.mu.Lock()
+		s.log = slices.DeleteFunc(s.log, func(line string) bool { return strings.HasPrefix(line, "500ms") })
+		s.mu.Unlock()
+		s.script("0s acquire", "1.5s acquire", "1.5s lead under 2", "2s stop", "2s release", "2s returned")
+	})
+}
+
+func TestElectorReturnsTheErrorOfTheWork(t *testing.T) {
+	failed := errors.New("bad shard")
+	play(t, nil, nil, func(s *stage) {
+		done := s.run(s.Context(), func(context.Context, Term) error {
+			time.Sleep(sec)
+			return fmt.Errorf("replay: %w", failed)
+		})
+		if err := <-done; !errors.Is(err, failed) {
+			t.Errorf("Run returned %v", err)
+		}
+		s.script("0s acquire", "1s release", "1s returned")
+	})
+}
+
+// Work that returns because it was told to must not take the candidate down.
+func TestElectorTakesTheEndOfTheTermForNoFailure(t *testing.T) {
+	for name, end := range map[string]func(ctx context.Context) error{
+		"the context's error":       func(ctx context.Context) error { return fmt.Errorf("query: %w", ctx.Err()) },
+		"its cause":                 func(ctx context.Context) error { return context.Cause(ctx) },
+		"what its cause stands for": func(context.Context) error { return ErrLapsed },
+		"nothing":                   func(context.Context) error { return nil },
+	} {
+		lost := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+			if req.Op == OpRenew {
+				return Grant{}, errLost
+			}
+			return call()
+		}
+		play(t, lost, nil, func(s *stage) {
+			ctx, cancel := context.WithCancel(s.Context())
+			done := s.run(ctx, func(ctx context.Context, term Term) error {
+				s.note("lead under %d", term.Token)
+				<-ctx.Done()
+				return end(ctx)
+			})
+			s.until(11 * sec)
+			diff(t, name+": second term", s.count("lead under 2"), 1)
+			cancel()
+			if err := <-done; !errors.Is(err, context.Canceled) && name != "what its cause stands for" {
+				t.Errorf("%s: Run returned %v", name, err)
+			}
+		})
+	}
+}
+
+func TestElectorTakesACancellationThatIsNotItsOwnForAFailure(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		done := s.run(s.Context(), func(context.Context, Term) error { return context.Canceled })
+		if err := <-done; err != context.Canceled || s.Context().Err() != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+func TestElectorReturnsTheCauseOfItsContext(t *testing.T) {
+	why := errors.New("deployment")
+	play(t, nil, nil, func(s *stage) {
+		ctx, cancel := context.WithCancelCause(s.Context())
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		s.until(sec)
+		cancel(why)
+		if err := <-done; err != why {
+			t.Errorf("Run returned %v, want the cause", err)
+		}
+		// With a context that has ended it does not even begin.
+		if err := <-s.run(ctx, nil); err != why {
+			t.Errorf("Run returned %v, want the cause", err)
+		}
+		s.script("0s acquire", "1s release", "1s returned", "1s returned")
+	})
+}
+
+func TestElectorReleasesBeforeAPanicOfTheWorkGoesOn(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		func() {
+			defer func() {
+				diff(t, "panic", recover(), any("no such shard"))
+				s.note("recovered")
+			}()
+			s.e.Run(s.Context(), func(context.Context, Term) error { panic("no such shard") })
+		}()
+		s.script("0s acquire", "0s release", "0s recovered")
+		diff(t, "leads", s.e.IsLeader(), false)
+		// It can be run again, and nothing was left behind.
+		if err := s.e.Run(s.Context(), func(context.Context, Term) error { return errLost }); err != errLost {
+			t.Errorf("second Run: %v", err)
+		}
+	})
+}
+
+func TestElectorReleasesWhenTheWorkExitsItsGoroutine(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		exited := make(chan struct{})
+		go func() {
+			defer close(exited)
+			s.e.Run(s.Context(), func(context.Context, Term) error { runtime.Goexit(); return nil })
+			s.note("returned")
+		}()
+		<-exited
+		s.script("0s acquire", "0s release")
+	})
+}
+
+func TestElectorRunsOnceAtATimeAndEachTimeAsAnotherIncarnation(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		var holders []Holder
+		for range 3 {
+			err := s.e.Run(s.Context(), func(ctx context.Context, term Term) error {
+				holders = append(holders, term.Holder)
+				if err := s.e.Run(ctx, nil); !errors.Is(err, ErrRunning) {
+					t.Errorf("Run within Run: %v", err)
+				}
+				return errLost
+			})
+			if err != errLost {
+				t.Error(err)
+			}
+		}
+		for i, h := range holders {
+			if h.Node != "alice" || h.Nonce != alice.Nonce || i > 0 && h.Seq <= holders[i-1].Seq {
+				t.Errorf("holders %v: want rising incarnations of alice", holders)
+			}
+		}
+	})
+}
+
+func TestElectorLeadsOnlyAfterEveryStorageAcknowledged(t *testing.T) {
+	var s *stage
+	tries := 0
+	quick := fencerFunc(func(_ context.Context, token Token) error { s.note("quick fence %d", token); return nil })
+	slow := fencerFunc(func(_ context.Context, token Token) error {
+		s.note("slow fence %d", token)
+		if tries++; tries < 21 {
+			return errLost
+		}
+		return nil
+	})
+	play(t, nil, []Fencer{quick, slow}, func(st *stage) {
+		s = st
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(19500 * ms)
+		diff(t, "leads with the barrier pending", s.e.IsLeader(), false)
+		diff(t, "work with the barrier pending", s.count("lead under 1"), 0)
+		s.until(20 * sec)
+		diff(t, "leads after the barrier", s.e.IsLeader(), true)
+		diff(t, "work", s.count("lead under 1"), 1)
+		diff(t, "fences of the slow one, one a second", s.count("slow fence 1"), 21)
+		diff(t, "fences of the one that has acknowledged", s.count("quick fence 1"), 1)
+		diff(t, "renewals meanwhile", s.count("renew"), 6)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorHungFenceBlocksNoRetry(t *testing.T) {
+	calls := 0
+	first := fencerFunc(func(ctx context.Context, token Token) error {
+		if calls++; calls == 1 {
+			_, err := hang(ctx)
+			return err
+		}
+		return nil
+	})
+	play(t, nil, []Fencer{first}, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(2 * sec)
+		diff(t, "leads", s.e.IsLeader(), true)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorRefusedBarrierBeginsNoTerm(t *testing.T) {
+	ahead := fencerFunc(func(_ context.Context, token Token) error {
+		if token < 3 {
+			return fmt.Errorf("token %d: %w", token, ErrStale)
+		}
+		return nil
+	})
+	play(t, nil, []Fencer{ahead}, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(25 * sec)
+		// Each refused incarnation leaves its lease to lapse: 10s, 20s.
+		diff(t, "term", s.e.Term().Token, Token(3))
+		diff(t, "incarnation", s.e.Term().Holder.Seq, uint64(3))
+		for _, token := range []string{"lead under 1", "lead under 2"} {
+			diff(t, token, s.count(token), 0)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorGivesUpOnAnInvalidAcquire(t *testing.T) {
+	invalid := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		return Grant{}, fmt.Errorf("proxy: %w", &InvalidError{Resource: "db", Op: OpAcquire})
+	}
+	play(t, invalid, nil, func(s *stage) {
+		if err := <-s.run(s.Context(), nil); !is[*InvalidError](err) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+func TestElectorTakesNoGrantThatIsNotItsOwn(t *testing.T) {
+	strange := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		g, err := call()
+		switch req.Op {
+		case OpAcquire:
+			if s.clk.Now() < 2*sec {
+				g.Holder = bob
+			}
+		case OpRenew:
+			if s.clk.Now() > 6*sec {
+				g.Token++
+			}
+		}
+		return g, err
+	}
+	play(t, strange, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(9 * sec)
+		s.script("0s acquire", "1s acquire", "2s acquire", "2s lead under 1", "5s renew", "8s renew", "8s stop", "8s acquire", "9s acquire")
+		cancel()
+		<-done
+	})
+}
+
+// unanswered counts the calls in flight.
+type unanswered struct {
+	sync.Mutex
+	now, most int
+}
+
+func (u *unanswered) during(call func() (Grant, error)) (Grant, error) {
+	u.Lock()
+	u.now++
+	u.most = max(u.most, u.now)
+	u.Unlock()
+	defer func() {
+		u.Lock()
+		u.now--
+		u.Unlock()
+	}()
+	return call()
+}
+
+func TestElectorBoundsHungCallsAndStillNoticesARecovery(t *testing.T) {
+	var u unanswered
+	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		return u.during(func() (Grant, error) {
+			if s.clk.Now() < 5*sec {
+				return hang(ctx) // a dead connection; the next one may be alive
+			}
+			return call()
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, clk: clock.Monotonic()}
+		s.memory = newMemory(t, s.clk, MemoryOptions{})
+		store := proxy{s.memory, func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+			return hung(s, ctx, req, call)
+		}}
+		cfg := tenSeconds
+		cfg.RetryInterval = 10 * ms
+		s.e, _ = NewElector(store, s.clk, cfg, ElectorOptions{Resource: "db", Node: "alice"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(5 * sec)
+		diff(t, "leads while the store hangs", s.e.IsLeader(), false)
+		s.until(5*sec + 20*ms)
+		diff(t, "leads two retries after it recovered", s.e.IsLeader(), true)
+		diff(t, "most calls at once", u.most, maxCalls)
+		cancel()
+		<-done
+		diff(t, "calls after Run", u.now, 0)
+	})
+}
+
+func TestElectorGivesASlowStoreItsTime(t *testing.T) {
+	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		select {
+		case <-time.After(4 * sec): // four retry intervals
+			return call()
+		case <-ctx.Done():
+			return Grant{}, ctx.Err()
+		}
+	}
+	play(t, slow, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(60 * sec)
+		diff(t, "terms", s.count("lead under 1"), 1)
+		diff(t, "leads", s.e.IsLeader(), true)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorShutdownIsBoundedByItsOwnTimer(t *testing.T) {
+	deaf := make(chan struct{})
+	for name, c := range map[string]struct {
+		hang func(ctx context.Context) (Grant, error)
+		want time.Duration // the release timeout is 3s, and twice that for the deaf
+	}{
+		"calls that heed their context":   {hang, 5 * sec},
+		"calls that ignore their context": {func(context.Context) (Grant, error) { <-deaf; return Grant{}, errLost }, 8 * sec},
+	} {
+		for _, op := range []Op{OpRelease, OpAcquire} {
+			deaf = make(chan struct{})
+			hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+				if req.Op == op {
+					return c.hang(ctx)
+				}
+				return call()
+			}
+			play(t, hung, nil, func(s *stage) {
+				ctx, cancel := context.WithCancel(s.Context())
+				done := s.run(ctx, s.untilDone)
+				s.until(2 * sec)
+				cancel()
+				<-done
+				diff(t, fmt.Sprintf("%s: %v hangs: Run returned at", name, op), s.clk.Now(), c.want)
+				close(deaf)
+			})
+		}
+	}
+}
+
+func TestElectorReleasesWhatItIsGrantedWhileShuttingDown(t *testing.T) {
+	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		g, err := call()
+		if req.Op == OpAcquire {
+			time.Sleep(900 * ms)
+		}
+		return g, err
+	}
+	for _, fencers := range [][]Fencer{nil, {fencerFunc(func(context.Context, Token) error { return nil })}} {
+		play(t, slow, fencers, func(s *stage) {
+			ctx, cancel := context.WithCancel(s.Context())
+			done := s.run(ctx, s.untilDone)
+			s.until(500 * ms)
+			cancel()
+			<-done
+			s.script("0s acquire", "900ms release", "900ms returned")
+		})
+	}
+}
+
+func TestElectorNeverActsInTheZeroTerm(t *testing.T) {
+	if (Term{}).Valid() || (Term{}).Deadline() != 0 || (Term{Token: 7, Holder: alice}).Valid() {
+		t.Error("a term that never began is valid")
+	}
+}
+
+func TestElectorOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	clk := clock.NewManual(0)
+	store := newMemory(t, clk, MemoryOptions{})
+	good := ElectorOptions{Resource: "db", Node: "alice"}
+	fencer := fencerFunc(func(context.Context, Token) error { return nil })
+	withBarrier := tenSeconds
+	withBarrier.Barrier = true
+	for _, c := range []struct {
+		store Store
+		clk   clock.Clock
+		cfg   Config
+		opts  ElectorOptions
+		field string
+	}{
+		{nil, clk, tenSeconds, good, "store"},
+		{store, nil, tenSeconds, good, "clock"},
+		{store, clk, tenSeconds, ElectorOptions{Node: "alice"}, "Resource"},
+		{store, clk, withBarrier, good, "Barrier"},
+		{store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Fencers: []Fencer{fencer, nil}}, "Fencers"},
+		{store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", ReleaseTimeout: -1}, "ReleaseTimeout"},
+		{store, clk, Config{}, good, "TTL"},
+	} {
+		_, err := NewElector(c.store, c.clk, c.cfg, c.opts)
+		if e, ok := errors.AsType[*ConfigError](err); !ok || e.Field != c.field {
+			t.Errorf("%+v: %v, want an error about %s", c.opts, err, c.field)
+		}
+	}
+	for _, node := range []string{"", "a#b"} {
+		if _, err := NewElector(store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: node}); !errors.Is(err, ErrHolder) {
+			t.Errorf("node %q: %v", node, err)
+		}
+	}
+}
+
+func TestProcessesOfOneNameAreToldApartByTheirNonce(t *testing.T) {
+	clk := clock.NewManual(0)
+	store := newMemory(t, clk, MemoryOptions{})
+	seen := map[Holder]bool{{Node: "alice", Seq: 1}: true} // a nonce that was not drawn
+	for range 10 {
+		e, err := NewElector(store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[e.holder] {
+			t.Errorf("%v twice", e.holder)
+		}
+		seen[e.holder] = true
+	}
+}
+
+// How a Store's grant and error become the reply that the client takes.
+func TestAnswersOfStoresAndStoragesAsReplies(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("rpc: %w", err) }
+	for _, c := range []struct {
+		op    Op
+		err   error
+		code  Code
+		known bool
+	}{
+		{OpAcquire, nil, CodeGranted, true},
+		{OpRenew, nil, CodeGranted, true},
+		{OpRelease, nil, CodeReleased, true},
+		{OpFence, nil, CodeFenced, true},
+		{OpAcquire, wrap(&HeldError{}), CodeHeld, true},
+		{OpRenew, wrap(&HeldError{}), CodeHeld, true}, // ends the term, not "try again"
+		{OpAcquire, wrap(&DelayError{}), CodeDelayed, true},
+		{OpRenew, wrap(&LapsedError{}), CodeLapsed, true},
+		{OpRenew, wrap(&LostError{}), CodeLost, true},
+		{OpRenew, wrap(ErrNotHeld), CodeLost, true},
+		{OpAcquire, wrap(&InvalidError{}), CodeInvalid, true},
+		{OpFence, wrap(ErrStale), CodeStale, true},
+		{OpFence, wrap(ErrNotHeld), CodeNone, false},
+		{OpRenew, wrap(ErrStale), CodeNone, false},
+		{OpRenew, errLost, CodeNone, false},
+		{OpAcquire, context.DeadlineExceeded, CodeNone, false},
+		{OpFence, context.Canceled, CodeNone, false},
+	} {
+		req := Request{Op: c.op, Holder: alice, Token: 7, TTL: 10 * sec, Sent: 5 * sec}
+		rep, known := answer(req, Grant{"db", alice, 7, 8 * sec}, c.err)
+		want := Reply{Op: c.op, Code: c.code, Holder: alice, Asked: 7, Sent: 5 * sec}
+		if c.code == CodeGranted {
+			want.Token, want.TTL, want.Current = 7, 8*sec, alice
+		}
+		diff(t, fmt.Sprintf("%v, %v", c.op, c.err), rep, want)
+		diff(t, "known", known, c.known)
+	}
+	for name, g := range map[string]Grant{"somebody else's": {"db", bob, 7, sec}, "without a token": {"db", alice, 0, sec}} {
+		if _, known := answer(acquire(alice, sec), g, nil); known {
+			t.Errorf("a grant %s was taken for an answer", name)
+		}
+	}
+}

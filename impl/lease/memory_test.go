@@ -1,0 +1,515 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fencepost/impl/clock"
+)
+
+func newMemory(t testing.TB, clk clock.Clock, opts MemoryOptions) *Memory {
+	t.Helper()
+	m, err := NewMemory(clk, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// outcome is an answer of a Store in a form to compare.
+type outcome struct {
+	Grant       Grant
+	Observation Observation
+	Err         error
+}
+
+func ask(ctx context.Context, s Store, resource string, req Request) (o outcome) {
+	switch req.Op {
+	case OpAcquire:
+		o.Grant, o.Err = s.Acquire(ctx, resource, req.Holder, req.TTL)
+	case OpRenew:
+		o.Grant, o.Err = s.Renew(ctx, resource, req.Holder, req.Token, req.TTL)
+	case OpRelease:
+		o.Err = s.Release(ctx, resource, req.Holder, req.Token)
+	case OpGet:
+		o.Observation, o.Err = s.Get(ctx, resource)
+	}
+	return o
+}
+
+// wanted is the outcome that a reply stands for.
+func wanted(resource string, rep Reply) (o outcome) {
+	if o.Err = rep.Err(resource); o.Err != nil {
+		return o
+	}
+	switch rep.Op {
+	case OpAcquire, OpRenew:
+		o.Grant = Grant{resource, rep.Holder, rep.Token, rep.TTL}
+	case OpGet:
+		o.Observation = Observation{resource, rep.Current, rep.Token, rep.Remaining}
+	}
+	return o
+}
+
+// Over random requests, restarts and deletions on several resources, each answer
+// and all durable state are those of one Record for each resource.
+func TestMemoryRunsExactlyTheRules(t *testing.T) {
+	const delay = 3
+	resources := []string{"a", "b", "c"}
+	seen := map[Code]int{}
+	restarts := 0
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		clk := clock.NewManual(0)
+		journal := &mapJournal{}
+		opts := MemoryOptions{LockDelay: delay, FirstToken: 5, Journal: journal}
+		m := newMemory(t, clk, opts)
+		records := map[string]Record{}
+		for _, r := range resources {
+			records[r] = Record{Durable: Durable{Token: 4}}
+		}
+		for step := range 500 {
+			clk.Advance(time.Duration(rnd.IntN(4)))
+			resource := resources[rnd.IntN(len(resources))]
+			r := records[resource]
+			where := fmt.Sprintf("seed %d, step %d, %s", seed, step, resource)
+			switch k := rnd.IntN(40); k {
+			case 0:
+				clk = clock.NewManual(time.Duration(rnd.IntN(100)))
+				opts.State = journal.state
+				m = newMemory(t, clk, opts)
+				for name, r := range records {
+					records[name] = Restore(r.Durable, clk.Now())
+				}
+				restarts++
+			case 1:
+				if err := m.Delete(t.Context(), resource); err != nil {
+					t.Fatal(err)
+				}
+				records[resource] = r.Delete()
+			default:
+				req := Request{
+					Op:     Op(1 + rnd.IntN(4)),
+					Holder: []Holder{alice, alice2, bob, {}}[rnd.IntN(4)],
+					Token:  r.Token - min(r.Token, Token(rnd.IntN(2))),
+					TTL:    time.Duration(rnd.IntN(9)),
+				}
+				next, rep := r.Handle(clk.Now(), delay, req)
+				records[resource] = next
+				seen[rep.Code]++
+				diff(t, where, ask(t.Context(), m, resource, req), wanted(resource, rep))
+			}
+			durable := map[string]Durable{}
+			for name, r := range records {
+				if r.Token >= 5 { // the first one that can be granted
+					durable[name] = r.Durable
+				}
+			}
+			diff(t, where+": durable", m.Durable(), durable)
+			diff(t, where+": journal", journal.snapshot(), durable)
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	for _, code := range []Code{CodeGranted, CodeReleased, CodeHeld, CodeDelayed, CodeFree, CodeLapsed, CodeLost, CodeInvalid} {
+		if seen[code] < 20 {
+			t.Errorf("%v was answered only %d times", code, seen[code])
+		}
+	}
+	if restarts < 20 {
+		t.Errorf("only %d restarts", restarts)
+	}
+}
+
+func TestMemoryCountsTokensOfEachResourceApart(t *testing.T) {
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{FirstToken: 100, State: map[string]Durable{"known": {Token: 32}}})
+	for resource, want := range map[string]Token{"known": 33, "new": 100, "another": 100} {
+		g, err := m.Acquire(t.Context(), resource, alice, sec)
+		if err != nil || g != (Grant{resource, alice, want, sec}) {
+			t.Errorf("%s: %+v, %v; want token %d", resource, g, err, want)
+		}
+	}
+}
+
+func TestMemoryEndedContextDoesNothing(t *testing.T) {
+	journal := &mapJournal{}
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{Journal: journal})
+	if _, err := m.Acquire(t.Context(), "db", alice, sec); err != nil {
+		t.Fatal(err)
+	}
+	before, saves := m.Durable(), journal.saves
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, req := range []Request{acquire(bob, sec), acquire(alice, 60*sec), renew(alice, 1, 60*sec), release(alice, 1), {Op: OpGet}} {
+		for _, resource := range []string{"db", "another"} {
+			if o := ask(ctx, m, resource, req); !errors.Is(o.Err, context.Canceled) || o.Grant != (Grant{}) {
+				t.Errorf("%v of %s: %+v, want nothing but that the context ended", req.Op, resource, o)
+			}
+		}
+	}
+	if err := m.Delete(ctx, "db"); !errors.Is(err, context.Canceled) {
+		t.Errorf("delete: %v", err)
+	}
+	diff(t, "durable", m.Durable(), before)
+	diff(t, "saves", journal.saves, saves)
+}
+
+// The context ends while the call waits for another one's journal.
+func TestMemoryContextEndedWhileWaitingDoesNothing(t *testing.T) {
+	journal := &mapJournal{enter: make(chan struct{}), leave: make(chan struct{})}
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{Journal: journal})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { m.Acquire(t.Context(), "db", alice, sec) })
+	<-journal.enter
+	ctx, cancel := context.WithCancel(t.Context())
+	waiting := make(chan error)
+	wg.Go(func() { waiting <- m.Release(ctx, "db", alice, 1) })
+	cancel()
+	close(journal.leave)
+	if err := <-waiting; !errors.Is(err, context.Canceled) {
+		t.Errorf("release: %v", err)
+	}
+	wg.Wait()
+	diff(t, "status", m.Durable()["db"].Status, Running)
+}
+
+func TestMemoryRestartTakesUpWhatWasDurable(t *testing.T) {
+	clk := clock.NewManual(1000 * sec)
+	m := newMemory(t, clk, MemoryOptions{LockDelay: 3 * sec})
+	for _, resource := range []string{"held", "released", "lapsed", "unanswered"} {
+		if _, err := m.Acquire(t.Context(), resource, alice, 10*sec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Release(t.Context(), "released", alice, 1); err != nil {
+		t.Fatal(err)
+	}
+	clk.Advance(9 * sec)
+	m.Renew(t.Context(), "held", alice, 1, 10*sec)
+	clk.Advance(2 * sec)
+	m.Get(t.Context(), "lapsed") // and nobody asks for "unanswered"
+
+	clk = clock.NewManual(0)
+	m = newMemory(t, clk, MemoryOptions{LockDelay: 3 * sec, State: m.Durable()})
+	for _, c := range []struct {
+		resource string
+		want     error
+	}{
+		{"held", &HeldError{"held", alice, 1, 10 * sec}},
+		{"unanswered", &HeldError{"unanswered", alice, 1, 10 * sec}},
+		{"lapsed", &DelayError{"lapsed", 3 * sec}},
+		{"released", nil},
+	} {
+		g, err := m.Acquire(t.Context(), c.resource, bob, sec)
+		diff(t, c.resource, err, c.want)
+		if err == nil && g.Token != 2 {
+			t.Errorf("%s: token %d after the restart, want 2", c.resource, g.Token)
+		}
+	}
+}
+
+func TestMemoryDeleteKeepsTheCounter(t *testing.T) {
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{LockDelay: sec})
+	m.Acquire(t.Context(), "db", alice, 10*sec)
+	for _, resource := range []string{"db", "db", "never heard of"} {
+		if err := m.Delete(t.Context(), resource); err != nil {
+			t.Errorf("delete of %s: %v", resource, err)
+		}
+	}
+	_, err := m.Renew(t.Context(), "db", alice, 1, sec)
+	diff(t, "renewal", err, error(&LostError{Resource: "db", Holder: alice, Token: 1, Latest: 1}))
+	if g, err := m.Acquire(t.Context(), "db", bob, sec); err != nil || g.Token != 2 {
+		t.Errorf("after the deletion: %+v, %v; want token 2", g, err)
+	}
+}
+
+func TestMemoryQuestionsTakeNoMemory(t *testing.T) {
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{})
+	for i := range 10 {
+		name := fmt.Sprint(i)
+		m.Get(t.Context(), name)
+		m.Renew(t.Context(), name, alice, 1, sec)
+		m.Release(t.Context(), name, alice, 1)
+		m.Delete(t.Context(), name)
+	}
+	diff(t, "resources", len(m.entries), 0)
+}
+
+// mapJournal is a journal in memory that can hang, fail, and fail after it did
+// what was asked.
+type mapJournal struct {
+	mu    sync.Mutex
+	state map[string]Durable
+	saves int
+	fail  error
+	but   bool // it saves all the same
+	panic bool
+
+	enter, leave chan struct{} // if not nil, Save signals one and waits for the other
+}
+
+func (j *mapJournal) Save(_ context.Context, resource string, d Durable) error {
+	if j.enter != nil {
+		j.enter <- struct{}{}
+		<-j.leave
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.saves++
+	if j.fail == nil || j.but {
+		if j.state == nil {
+			j.state = map[string]Durable{}
+		}
+		j.state[resource] = d
+	}
+	if j.panic {
+		panic("journal")
+	}
+	return j.fail
+}
+
+func (j *mapJournal) snapshot() map[string]Durable {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return maps.Collect(maps.All(j.state))
+}
+
+func TestMemoryIsDurableBeforeItAnswersAndOnlyWhereItMustBe(t *testing.T) {
+	clk := clock.NewManual(0)
+	journal := &mapJournal{}
+	m := newMemory(t, clk, MemoryOptions{Journal: journal, LockDelay: 5 * sec})
+	for i, c := range []struct {
+		req   Request
+		pass  time.Duration
+		saves int // in all
+	}{
+		{Request{Op: OpGet}, 0, 0},
+		{acquire(alice, 10*sec), 0, 1},
+		{acquire(bob, 10*sec), 0, 1},
+		{renew(alice, 1, 10*sec), sec, 1}, // a restart grants the whole TTL anyway
+		{renew(alice, 1, 5*sec), sec, 1},
+		{renew(alice, 1, 11*sec), sec, 2}, // a longer one it would not know
+		{renew(bob, 1, 10*sec), 0, 2},
+		{Request{Op: OpGet}, 20 * sec, 3}, // the lapse is made known, once
+		{Request{Op: OpGet}, 0, 3},
+		{acquire(bob, 10*sec), 6 * sec, 4},
+		{release(bob, 2), 0, 5},
+	} {
+		clk.Advance(c.pass)
+		ask(t.Context(), m, "db", c.req)
+		if journal.saves != c.saves {
+			t.Errorf("step %d, %v: %d saves, want %d", i, c.req.Op, journal.saves, c.saves)
+		}
+		if c.saves > 0 {
+			diff(t, fmt.Sprintf("step %d: journal", i), journal.snapshot(), m.Durable())
+		}
+	}
+}
+
+// If the journal fails nobody knows whether it saved. The answer says so, the
+// state stays where it was, and whatever is answered next is saved first: a
+// tenure that the journal may know as released must not be renewed out of memory.
+func TestMemoryIsNeverAheadOfItsJournal(t *testing.T) {
+	broken := errors.New("disk full")
+	changes := map[string]struct {
+		pass time.Duration
+		do   func(*Memory) error
+	}{
+		"acquire of what lapsed": {20 * sec, func(m *Memory) error { _, err := m.Acquire(t.Context(), "db", bob, sec); return err }},
+		"longer renewal":         {0, func(m *Memory) error { _, err := m.Renew(t.Context(), "db", alice, 1, 60*sec); return err }},
+		"release":                {0, func(m *Memory) error { return m.Release(t.Context(), "db", alice, 1) }},
+		"lapse made known":       {20 * sec, func(m *Memory) error { _, err := m.Get(t.Context(), "db"); return err }},
+		"delete":                 {0, func(m *Memory) error { return m.Delete(t.Context(), "db") }},
+	}
+	next := []Request{renew(alice, 1, sec), acquire(alice, sec), acquire(bob, sec), {Op: OpGet}, release(bob, 1)}
+	for name, change := range changes {
+		for _, saved := range []bool{false, true} {
+			for _, panics := range []bool{false, true} {
+				for _, req := range next {
+					where := fmt.Sprintf("%s, saved %v, panics %v, then %v", name, saved, panics, req.Op)
+					clk := clock.NewManual(0)
+					journal := &mapJournal{}
+					m := newMemory(t, clk, MemoryOptions{Journal: journal})
+					m.Acquire(t.Context(), "db", alice, 10*sec)
+					before := m.Durable()
+					clk.Advance(change.pass)
+
+					journal.fail, journal.but, journal.panic = broken, saved, panics
+					func() {
+						defer func() {
+							if r := recover(); (r != nil) != panics {
+								t.Errorf("%s: panic %v", where, r)
+							}
+						}()
+						if err := change.do(m); !errors.Is(err, broken) || !strings.Contains(err.Error(), "unknown") || errors.Is(err, ErrNotHeld) {
+							t.Errorf("%s: %v, want an unknown outcome", where, err)
+						}
+					}()
+					diff(t, where+": state after the failure", m.Durable(), before)
+
+					journal.panic = false
+					saves := journal.saves
+					if o := ask(t.Context(), m, "db", req); !errors.Is(o.Err, broken) {
+						t.Errorf("%s: answered %+v while nothing can be saved", where, o)
+					}
+					journal.fail = nil
+					ask(t.Context(), m, "db", req)
+					diff(t, where+": saves", journal.saves, saves+2)
+					diff(t, where+": journal", journal.snapshot(), m.Durable())
+				}
+			}
+		}
+	}
+}
+
+func TestMemoryHungJournalHoldsUpOnlyItsOwnResource(t *testing.T) {
+	hung := hangFor{resource: "slow", entered: make(chan struct{}), leave: make(chan struct{})}
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{Journal: hung})
+	var wg sync.WaitGroup
+	wg.Go(func() { m.Acquire(t.Context(), "slow", alice, sec) })
+	<-hung.entered
+	if _, err := m.Acquire(t.Context(), "quick", alice, sec); err != nil {
+		t.Error(err)
+	}
+	close(hung.leave)
+	wg.Wait()
+	diff(t, "resources", slices.Sorted(maps.Keys(m.Durable())), []string{"quick", "slow"})
+}
+
+type hangFor struct {
+	resource       string
+	entered, leave chan struct{}
+}
+
+func (h hangFor) Save(_ context.Context, resource string, _ Durable) error {
+	if resource == h.resource {
+		close(h.entered)
+		<-h.leave
+	}
+	return nil
+}
+
+func TestMemoryOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+	clk := clock.NewManual(0)
+	state := func(d Durable) MemoryOptions {
+		return MemoryOptions{State: map[string]Durable{"fine": {Token: 1}, "odd": d}}
+	}
+	for _, c := range []struct {
+		clk   clock.Clock
+		opts  MemoryOptions
+		field string
+	}{
+		{nil, MemoryOptions{}, "clock"},
+		{clk, MemoryOptions{LockDelay: -1}, "LockDelay"},
+		{clk, state(Durable{Token: 1, Holder: alice, TTL: sec, Status: 3}), `State["odd"]`},
+		{clk, state(Durable{Holder: alice, TTL: sec, Status: Running}), `State["odd"]`},
+		{clk, state(Durable{Token: 1, TTL: sec, Status: Running}), `State["odd"]`},
+		{clk, state(Durable{Token: 1, Holder: alice, Status: Running}), `State["odd"]`},
+		{clk, state(Durable{Token: 1, Holder: alice, TTL: -1, Status: Lapsed}), `State["odd"]`},
+	} {
+		_, err := NewMemory(c.clk, c.opts)
+		if e, ok := errors.AsType[*ConfigError](err); !ok || e.Field != c.field {
+			t.Errorf("%+v: %v, want an error about %s", c.opts, err, c.field)
+		}
+	}
+}
+
+// Many candidates at once: every tenure has a token of its own, the tokens are
+// 1..n without a gap, and no two tenures overlap.
+func TestMemoryGrantsEachTokenOnce(t *testing.T) {
+	const candidates, tenures = 8, 200
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{Journal: &mapJournal{}})
+	var (
+		wg     sync.WaitGroup
+		held   atomic.Bool
+		mu     sync.Mutex
+		tokens []Token
+	)
+	for i := range candidates {
+		h := Holder{Node: fmt.Sprint("node", i), Seq: 1, Nonce: 1}
+		wg.Go(func() {
+			for n := 0; n < tenures; {
+				g, err := m.Acquire(t.Context(), "db", h, sec)
+				if err != nil {
+					if !is[*HeldError](err) {
+						t.Error(err)
+						return
+					}
+					continue
+				}
+				if held.Swap(true) {
+					t.Errorf("%v holds it beside another", h)
+				}
+				mu.Lock()
+				tokens = append(tokens, g.Token)
+				mu.Unlock()
+				held.Store(false)
+				if err := m.Release(t.Context(), "db", h, g.Token); err != nil {
+					t.Error(err)
+					return
+				}
+				h, n = h.Next(), n+1
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(tokens)
+	for i, token := range tokens {
+		if token != Token(i+1) {
+			t.Fatalf("token %d at place %d", token, i+1)
+		}
+	}
+	diff(t, "tokens", len(tokens), candidates*tenures)
+}
+
+func TestMemoryRenewalAllocatesNothing(t *testing.T) {
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{})
+	m.Acquire(t.Context(), "db", alice, sec)
+	allocs := testing.AllocsPerRun(100, func() {
+		if _, err := m.Renew(t.Context(), "db", alice, 1, sec); err != nil {
+			t.Error(err)
+		}
+	})
+	diff(t, "allocations", allocs, 0.0)
+}
+
+func BenchmarkMemoryRenew(b *testing.B) {
+	m := newMemory(b, clock.NewManual(0), MemoryOptions{})
+	ctx := b.Context()
+	if _, err := m.Acquire(ctx, "db", alice, sec); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := m.Renew(ctx, "db", alice, 1, sec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkMemoryRenewParallel(b *testing.B) {
+	m := newMemory(b, clock.NewManual(0), MemoryOptions{})
+	var n atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		resource := fmt.Sprint("db", n.Add(1)) // one each
+		if _, err := m.Acquire(b.Context(), resource, alice, sec); err != nil {
+			b.Error(err)
+		}
+		for pb.Next() {
+			if _, err := m.Renew(b.Context(), resource, alice, 1, sec); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}

@@ -1,0 +1,35 @@
+// The properties of fencepost, each over well-behaved clients under chaos and
+// over raw ill-behaved requests: go test -run Prop.
+package fencepost_test
+
+import (
+	"testing"
+
+	"fencepost/model"
+	"fencepost/props"
+	"fencepost/props/sim"
+)
+
+// property checks one invariant of the built-in implementation.
+func property(t *testing.T, v model.Invariant) {
+	for _, profile := range []sim.Profile{sim.Chaos(), sim.Raw()} {
+		t.Run(profile.Name, func(t *testing.T) {
+			props.Check(t, props.For(v, sim.Builtin(), profile))
+		})
+	}
+}
+
+func TestPropTokenMonotonicity(t *testing.T) { property(t, model.TokenMonotonicity) }
+func TestPropStorageSafety(t *testing.T)     { property(t, model.StorageSafety) }
+func TestPropBeliefSafety(t *testing.T)      { property(t, model.BeliefSafety) }
+func TestPropBeliefOwnership(t *testing.T)   { property(t, model.BeliefOwnership) }
+func TestPropContinuity(t *testing.T)        { property(t, model.Continuity) }
+func TestPropLinearizability(t *testing.T)   { property(t, model.Linearizability) }
+func TestPropDurability(t *testing.T)        { property(t, model.Durability) }
+func TestPropAvailability(t *testing.T)      { property(t, model.Availability) }
+func TestPropBarrier(t *testing.T)           { property(t, model.Barrier) }
+func TestPropAttribution(t *testing.T)       { property(t, model.Attribution) }
+
+// TestPropModel compares every answer and every visible state with the
+// sequential specifications, in lockstep.
+func TestPropModel(t *testing.T) { property(t, model.Lockstep) }

@@ -1,0 +1,202 @@
+// Package judge runs schedules against a subject and judges them by every
+// invariant there is: those of the monitor, lockstep with the specifications,
+// and linearizability of the history that the run recorded.
+//
+// It must not know rapid, since the command uses it too, nor what a subject is
+// made of. Start at [Run] for one schedule and [Sweep] for very many.
+package judge
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fencepost/model"
+	"fencepost/props/sim"
+)
+
+// All is every invariant.
+var All = model.SetOf(model.TokenMonotonicity, model.StorageSafety, model.BeliefSafety, model.BeliefOwnership, model.Continuity,
+	model.Linearizability, model.Durability, model.Availability, model.Barrier, model.Attribution, model.Lockstep)
+
+// Run applies s to subject until an invariant in want breaks, or the actions
+// end. Linearizability is judged over the whole run, and only if nothing else
+// broke.
+func Run(s *sim.Schedule, subject sim.Subject, want model.Set) sim.Result {
+	var trace *sim.Trace
+	if want.Has(model.Linearizability) {
+		trace = &sim.Trace{}
+	}
+	r := s.Run(subject, options(want, trace))
+	if trace != nil && r.Violated == 0 && !Linearizable(trace.Events, &s.Config) {
+		last := trace.Events[len(trace.Events)-1]
+		r.First = model.Violation{Invariant: model.Linearizability, At: last.At, Action: last.Action}
+		r.Violated = model.SetOf(model.Linearizability)
+	}
+	return r
+}
+
+func options(want model.Set, trace *sim.Trace) sim.Options {
+	return sim.Options{Monitor: true, Only: want, Lockstep: want.Has(model.Lockstep), Trace: trace}
+}
+
+// Fails is the predicate for [sim.Minimize]: of what is wanted, the first
+// thing that breaks is v, among others perhaps.
+func Fails(subject sim.Subject, v model.Invariant, want model.Set) sim.Fails {
+	if v != model.Linearizability {
+		want &^= model.SetOf(model.Linearizability) // judged last, so it cannot come first
+	}
+	return func(s *sim.Schedule) (int, bool) {
+		r := Run(s, subject, want)
+		return r.Applied, r.Violated.Has(v)
+	}
+}
+
+// Sweep is many random schedules, on all cores.
+type Sweep struct {
+	Subject  sim.Subject
+	Profiles []sim.Profile // taken in turn
+	// Seed and a schedule's number give the schedule, whatever the number of
+	// cores.
+	Seed uint64
+	// Schedules is how many to run; 0: until the context ends.
+	Schedules int
+	// MinSteps and MaxSteps bound the random actions of one schedule.
+	MinSteps, MaxSteps int
+	Want               model.Set
+	// Config, where set, changes each drawn configuration.
+	Config func(*sim.Config)
+	// Done counts finished schedules, for a progress display; nil: nobody looks.
+	Done *atomic.Int64
+}
+
+// Failure is a schedule that broke an invariant.
+type Failure struct {
+	Number   int // of the schedule in the sweep
+	Profile  string
+	Result   sim.Result
+	Schedule *sim.Schedule // as generated, up to the violation
+}
+
+// Report is what a sweep came to.
+type Report struct {
+	Counts    sim.Counts
+	Histories int64    // of runs that were checked for linearizability
+	Failure   *Failure // the one of the lowest number; nil if nothing broke
+	Elapsed   time.Duration
+}
+
+// Run runs the sweep until its schedules are done, one fails, or ctx ends.
+// Which failure is reported does not depend on the number of cores. clock
+// reads any monotonic clock; it is only used for Elapsed.
+func (s Sweep) Run(ctx context.Context, clock func() time.Duration) Report {
+	began := clock()
+	var next, stop atomic.Int64
+	stop.Store(int64(s.Schedules))
+	if s.Schedules == 0 {
+		stop.Store(1 << 62)
+	}
+	var mu sync.Mutex
+	var out Report
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			w := worker{sweep: &s}
+			for ctx.Err() == nil {
+				i := next.Add(1) - 1
+				if i >= stop.Load() {
+					break
+				}
+				if f := w.one(int(i)); f != nil {
+					mu.Lock()
+					if out.Failure == nil || f.Number < out.Failure.Number {
+						out.Failure = f
+						stop.Store(i) // lower numbers may still fail
+					}
+					mu.Unlock()
+				}
+				if s.Done != nil {
+					s.Done.Add(1)
+				}
+			}
+			mu.Lock()
+			out.Counts.Add(&w.counts)
+			out.Histories += w.histories
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	out.Elapsed = clock() - began
+	return out
+}
+
+type worker struct {
+	sweep     *Sweep
+	counts    sim.Counts
+	histories int64
+	actions   []sim.Action
+	trace     sim.Trace
+}
+
+// Source is the seeded generator of schedule number i of a sweep.
+func Source(seed uint64, i int) sim.Source { return rand.NewPCG(seed, uint64(i)) }
+
+func (w *worker) one(i int) *Failure {
+	s := w.sweep
+	src := Source(s.Seed, i)
+	cfg := sim.RandomConfig(src)
+	if s.Config != nil {
+		s.Config(&cfg)
+	}
+	p := &s.Profiles[i%len(s.Profiles)]
+	steps := s.MinSteps
+	if s.MaxSteps > s.MinSteps {
+		steps += int(src.Uint64() % uint64(s.MaxSteps-s.MinSteps+1))
+	}
+	var trace *sim.Trace
+	if s.Want.Has(model.Linearizability) {
+		w.trace.Events = w.trace.Events[:0]
+		trace = &w.trace
+	}
+	opts := options(s.Want, trace)
+	world, err := sim.NewWorld(cfg, s.Subject, opts)
+	if err != nil {
+		panic(err) // a drawn configuration is valid
+	}
+	w.actions = sim.AppendGenerated(w.actions[:0], src, p, &world, steps, nil)
+	c := world.Counts()
+	c.Runs = 1
+	if world.Waived() != 0 {
+		c.Waived = 1
+	}
+	w.counts.Add(c)
+	violated, first := world.Violated(), world.First()
+	if trace != nil && violated == 0 {
+		w.histories++
+		if !Linearizable(w.trace.Events, &cfg) {
+			violated = model.SetOf(model.Linearizability)
+			first = model.Violation{Invariant: model.Linearizability, At: int64(world.Now())}
+		}
+	}
+	if violated == 0 {
+		return nil
+	}
+	return &Failure{Number: i, Profile: p.Name,
+		Result: sim.Result{Violated: violated, First: first, Waived: world.Waived(), Mismatch: world.Mismatch(), Applied: len(w.actions)},
+		Schedule: &sim.Schedule{Subject: s.Subject.Name, Config: cfg,
+			Actions: append([]sim.Action(nil), w.actions...)}}
+}
+
+// Minimize makes the failure's schedule short and ready to be written: red
+// until it is fixed for a real subject, an expected failure for a planted bug.
+func (f *Failure) Minimize(subject sim.Subject, want model.Set) *sim.Schedule {
+	v := f.Result.First.Invariant
+	s := sim.Minimize(f.Schedule, Fails(subject, v, want))
+	s.Name = v.String()
+	s.Shows = f.Result.First.Describe(sim.Names())
+	s.Subject = subject.Name
+	return s
+}

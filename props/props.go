@@ -1,0 +1,285 @@
+// Package props holds the properties: rapid draws random schedules, the
+// simulation runs them, and what must hold is judged after every action. A
+// failure becomes a short schedule file that shows the same failure to the
+// test, to the command and to a reader.
+//
+// Importing it registers rapid's flags, so no command may import it, and it
+// must not know how anything is drawn, run or judged: packages sim and judge
+// do that. Start at [Check].
+package props
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fencepost/model"
+	"fencepost/props/judge"
+	"fencepost/props/sim"
+	"fencepost/props/timeline"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// Rapid's fail files break silently when a generator changes; a schedule file
+// does not. They are off unless asked for by -rapid.nofailfile=false or
+// RAPID_NOFAILFILE=false.
+func init() {
+	if _, asked := os.LookupEnv("RAPID_NOFAILFILE"); !asked {
+		flag.Set("rapid.nofailfile", "true")
+	}
+}
+
+// TB is the part of [testing.TB] that a check needs.
+type TB interface {
+	rapid.TB
+}
+
+// Dir is where counterexamples go, relative to the package under test.
+const Dir = "testdata/fencepost"
+
+// Property is what to check of a subject.
+type Property struct {
+	Invariant model.Invariant
+	Subject   sim.Subject
+	Profile   sim.Profile
+	// Config, where set, changes each drawn configuration.
+	Config func(*sim.Config)
+	// Reached is asked after enough schedules, with what they reached: a
+	// property that never saw a takeover has checked nothing. It says what is
+	// missing, or nothing.
+	Reached func(*sim.Counts) string
+	// Dir is where a counterexample is written; [Dir] where empty.
+	Dir string
+}
+
+// enough is how many schedules a test must run before it can be blamed for
+// what it did not reach.
+const enough = 50
+
+// Check draws schedules of 100 to 150 actions, RAPID_CHECKS of them (100 by
+// default; RAPID_STEPS sets their length), and fails tb with a counterexample
+// if the invariant breaks on the subject. RAPID_SEED repeats a run.
+//
+// Counterexamples that an earlier run left in the property's Dir are replayed
+// first.
+func Check(tb TB, p Property) {
+	tb.Helper()
+	if p.Dir == "" {
+		p.Dir = Dir
+	}
+	replayKept(tb, p)
+	r := run{p: p, want: model.SetOf(p.Invariant)}
+	quiet := &intercept{TB: tb}
+	defer func() {
+		if r.failure != nil {
+			r.report(tb, quiet.seed)
+		}
+	}()
+	rapid.Check(quiet, r.schedule)
+	if p.Reached != nil && r.counts.Runs >= enough {
+		if missing := p.Reached(&r.counts); missing != "" {
+			tb.Errorf("%v held in %d schedules, but they never reached %s: it was not put to the test", p.Invariant, r.counts.Runs, missing)
+		}
+	}
+	effective, all := r.counts.Actions()
+	tb.Logf("%v holds on %s: %d schedules of %s, %d actions (%d effective), %d takeovers, %d stale requests refused, %d restarts",
+		p.Invariant, p.Subject.Name, r.counts.Runs, p.Profile.Name, all, effective, r.counts.Takeovers, r.counts.StaleRefused,
+		r.counts.ClientRestarts+r.counts.StoreRestarts+r.counts.Storage)
+}
+
+// run is one Check.
+type run struct {
+	p       Property
+	want    model.Set
+	counts  sim.Counts
+	failure *judge.Failure
+	draws   []uint64 // of the failing schedule
+	actions []sim.Action
+	trace   sim.Trace
+}
+
+// source draws from rapid. Rapid's integers favour small values; folding each
+// into what came before gives every choice the entropy of all.
+type source struct {
+	t     *rapid.T
+	gen   *rapid.Generator[uint64]
+	state uint64
+	draws []uint64
+}
+
+func (s *source) Uint64() uint64 {
+	d := s.gen.Draw(s.t, "")
+	s.draws = append(s.draws, d)
+	s.state = (s.state^d)*0x9e3779b97f4a7c15 + 0x2545f4914f6cdd1d
+	z := (s.state ^ s.state>>32) * 0xd6e8feb86659fd93
+	return z ^ z>>32
+}
+
+var numbers = rapid.Uint64()
+
+// schedule is the property as rapid calls it.
+func (r *run) schedule(t *rapid.T) {
+	src := &source{t: t, gen: numbers}
+	cfg := sim.RandomConfig(src)
+	if r.p.Config != nil {
+		r.p.Config(&cfg)
+	}
+	steps := stepsFlag()
+	if steps == 0 {
+		steps = 100 + int(src.Uint64()%51)
+	}
+	opts := sim.Options{Monitor: true, Only: r.want, Lockstep: r.want.Has(model.Lockstep)}
+	linearize := r.want.Has(model.Linearizability)
+	if linearize {
+		r.trace.Events = r.trace.Events[:0]
+		opts.Trace = &r.trace
+	}
+	w, err := sim.NewWorld(cfg, r.p.Subject, opts)
+	if err != nil {
+		t.Fatalf("the drawn configuration is refused: %v", err)
+	}
+	other := false // rapid tries to shrink; sim.Minimize does that better
+	r.actions = sim.AppendGenerated(r.actions[:0], src, &r.p.Profile, &w, steps, func(*sim.World, *sim.Action) bool {
+		other = r.failure != nil && !slices.Equal(src.draws, r.draws[:min(len(src.draws), len(r.draws))])
+		return !other
+	})
+	if other {
+		return
+	}
+	violated, first := w.Violated(), w.First()
+	if linearize && violated == 0 && !judge.Linearizable(r.trace.Events, &cfg) {
+		violated, first = r.want, model.Violation{Invariant: model.Linearizability, At: int64(w.Now())}
+	}
+	if violated == 0 {
+		c := w.Counts()
+		c.Runs = 1
+		r.counts.Add(c)
+		return
+	}
+	if r.failure == nil {
+		r.draws = src.draws
+		r.failure = &judge.Failure{Number: int(r.counts.Runs) + 1, Profile: r.p.Profile.Name,
+			Result:   sim.Result{Violated: violated, First: first, Mismatch: w.Mismatch(), Applied: len(r.actions)},
+			Schedule: &sim.Schedule{Config: cfg, Subject: r.p.Subject.Name, Actions: append([]sim.Action(nil), r.actions...)}}
+	}
+	t.Fatalf("%v is violated", first.Invariant)
+}
+
+// stepsFlag is RAPID_STEPS or -rapid.steps if somebody set it, else 0.
+func stepsFlag() int {
+	f := flag.Lookup("rapid.steps")
+	if _, env := os.LookupEnv("RAPID_STEPS"); f == nil || !env && f.Value.String() == f.DefValue {
+		return 0
+	}
+	n, err := strconv.Atoi(f.Value.String())
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
+// report minimises the failure, writes its file and tells the whole story.
+func (r *run) report(tb TB, seed string) {
+	tb.Helper()
+	s := r.failure.Minimize(r.p.Subject, r.want)
+	if r.p.Subject.Name != sim.SubjectBuiltin {
+		s.Expect = r.failure.Result.First.Invariant
+	}
+	path, err := s.WriteFile(r.p.Dir)
+	if err != nil {
+		tb.Logf("the counterexample could not be written: %v", err)
+	}
+	tb.Errorf("%s", Explain(s, r.p.Subject, r.want))
+	tb.Logf("after %d schedules of %s, from %d actions minimised to %d\nschedule: %s\nreplay:   go run ./cmd/fencepost replay %s   (go tool fencepost, in another module)\nagain:    RAPID_SEED=%s go test -run '^%s$'",
+		r.failure.Number, r.p.Profile.Name, len(r.failure.Schedule.Actions), len(s.Actions), path, path, seed,
+		strings.ReplaceAll(regexp.QuoteMeta(tb.Name()), "/", "$/^"))
+}
+
+// Explain runs s on subject and says which of the wanted invariants broke,
+// with the timeline of the run. It is empty if all held.
+func Explain(s *sim.Schedule, subject sim.Subject, want model.Set) string {
+	r := judge.Run(s, subject, want)
+	if r.Violated == 0 {
+		return ""
+	}
+	var trace sim.Trace
+	s.Run(subject, sim.Options{Monitor: true, Only: want, Lockstep: want.Has(model.Lockstep), Trace: &trace})
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%v is violated on %s: %s\n", r.First.Invariant, subject.Name, r.First.Describe(sim.Names()))
+	if r.Violated.Has(model.Lockstep) {
+		fmt.Fprintf(&b, "%s\nanswer of the implementation (+) and of the specification (-):\n%s",
+			sim.Line(&r.Mismatch.Event), cmp.Diff(r.Mismatch.Want, r.Mismatch.Got))
+	}
+	b.WriteByte('\n')
+	if err := timeline.Render(&b, trace.Events, sim.Names(), timeline.Options{Violation: r.First}); err != nil {
+		fmt.Fprintf(&b, "no timeline: %v", err)
+	}
+	return b.String()
+}
+
+// replayKept replays the counterexamples to the property's subject that earlier
+// runs have left.
+func replayKept(tb TB, p Property) {
+	tb.Helper()
+	paths, _ := filepath.Glob(filepath.Join(p.Dir, "*.json"))
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			tb.Errorf("%v", err)
+			continue
+		}
+		s, err := sim.ReadSchedule(f, path)
+		f.Close()
+		if err != nil {
+			tb.Errorf("%v", err)
+			continue
+		}
+		if s.Subject != p.Subject.Name || s.Expect != model.NoInvariant {
+			continue
+		}
+		if text := Explain(s, p.Subject, model.SetOf(p.Invariant)); text != "" {
+			tb.Errorf("kept counterexample %s still fails; it stays red until that is fixed, and is a regression test then\n%s", path, text)
+		}
+	}
+	if tb.Failed() {
+		tb.FailNow()
+	}
+}
+
+// intercept keeps rapid's report to itself, but for the seed in it: this
+// package tells the story.
+type intercept struct {
+	rapid.TB
+	seed   string
+	failed bool
+}
+
+var seedInReport = regexp.MustCompile(`-rapid\.seed=(\d+)`)
+
+func (i *intercept) Errorf(format string, args ...any) {
+	i.TB.Helper()
+	text := fmt.Sprintf(format, args...)
+	if m := seedInReport.FindStringSubmatch(text); m != nil {
+		i.seed, i.failed = m[1], true
+		return
+	}
+	i.TB.Errorf("%s", text)
+}
+
+func (i *intercept) Logf(format string, args ...any) {
+	if !strings.HasPrefix(format, "[rapid] ") || testing.Verbose() && !strings.Contains(format, "draw") {
+		i.TB.Helper()
+		i.TB.Logf(format, args...)
+	}
+}
+
+func (i *intercept) Failed() bool { return i.failed || i.TB.Failed() }

@@ -1,0 +1,128 @@
+// Package scenario is the rule of a schedule file: what a file says of its
+// subject must come about when its actions run. It reads the named scenarios,
+// each of which tells one story, and every counterexample that was kept.
+//
+// It must not know where the files lie nor which subjects there are: the
+// caller brings both, as a file system and as a [sim.Subject].
+//
+// Start at [Load] and [Check].
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"fencepost/model"
+	"fencepost/props/judge"
+	"fencepost/props/sim"
+)
+
+// Load reads every schedule file, *.json, at the root of fsys and sorts what
+// they hold by name. Other files and folders are none of its business. The
+// error is that of fsys, or a *[sim.FieldError] that names file, line and
+// field of the first thing that makes no sense.
+func Load(fsys fs.FS) ([]*sim.Schedule, error) {
+	entries, err := fs.ReadDir(fsys, ".")
+	if err != nil {
+		return nil, fmt.Errorf("scenarios cannot be listed: %w", err)
+	}
+	var all []*sim.Schedule
+	for _, e := range entries {
+		if e.IsDir() || path.Ext(e.Name()) != ".json" {
+			continue
+		}
+		s, err := read(fsys, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b *sim.Schedule) int { return cmp.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func read(fsys fs.FS, name string) (*sim.Schedule, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("scenario cannot be read: %w", err)
+	}
+	defer f.Close()
+	return sim.ReadSchedule(f, name)
+}
+
+// Want is the set of invariants by which a run of s is judged: all there are
+// where nothing may break, and else the expected one alone. Two leaders, say,
+// are a story of their own, although the lease was lost an instant before.
+func Want(s *sim.Schedule) model.Set {
+	if s.Expect == model.NoInvariant {
+		return judge.All
+	}
+	return model.SetOf(s.Expect)
+}
+
+// Check runs s on subject and returns what [Met] says of it, or the error of
+// [sim.Schedule.Validate] for a schedule that cannot run.
+func Check(s *sim.Schedule, subject sim.Subject) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return Met(s, subject.Name, judge.Run(s, subject, Want(s)))
+}
+
+// Met says whether r, a run of s on the named subject that was judged by
+// [Want], came to what s expects:
+//
+//   - where it expects none, nothing is violated;
+//   - where it expects an invariant, that one is violated;
+//   - and each invariant that it waives was broken where it is not promised.
+//
+// If not, the error is an *[UnmetError].
+func Met(s *sim.Schedule, subject string, r sim.Result) error {
+	e := UnmetError{Schedule: s.Name, Subject: subject, Expect: s.Expect, Violated: r.Violated, First: r.First, Held: s.Waives &^ r.Waived}
+	if e.came() && e.Held == 0 {
+		return nil
+	}
+	return &e
+}
+
+// UnmetError says that a run did not come to what its schedule file expects.
+type UnmetError struct {
+	Schedule string
+	Subject  string
+	Expect   model.Invariant // that should have been violated; NoInvariant: none
+	Violated model.Set       // by the first event that violated any; empty if all held
+	First    model.Violation // the first of them
+	Held     model.Set       // waived by the file, but not broken
+}
+
+// came reports whether what should be violated was, and nothing where nothing
+// should be.
+func (e *UnmetError) came() bool {
+	if e.Expect == model.NoInvariant {
+		return e.Violated == 0
+	}
+	return e.Violated.Has(e.Expect)
+}
+
+func (e *UnmetError) Error() string {
+	var wrong []string
+	if !e.came() {
+		must, is := "nothing may be violated", "but all holds: the subject has changed, or the actions no longer reach it"
+		if e.Expect != model.NoInvariant {
+			must = e.Expect.String() + " must be violated"
+		}
+		if v := &e.First; e.Violated != 0 {
+			is = fmt.Sprintf("but %v is, by action %d at %v: %s", v.Invariant, v.Action, time.Duration(v.At), v.Describe(sim.Names()))
+		}
+		wrong = append(wrong, must+", "+is)
+	}
+	if e.Held != 0 {
+		wrong = append(wrong, fmt.Sprintf("the file waives %v, which did not break: promise it again, or let the clocks leave their bound", e.Held))
+	}
+	return fmt.Sprintf("scenario %s on %s: %s", e.Schedule, e.Subject, strings.Join(wrong, "; "))
+}
