@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sort"
@@ -98,6 +99,7 @@ type part struct {
 // divide sorts the operations into partitions and compiles them.
 func divide(h *History, f family, o Options, spans []span) ([]part, error) {
 	var parts []part
+	var everywhere []span
 	index := make(map[string]int)
 	for _, s := range spans {
 		name := h.Events[s.Call].F
@@ -107,6 +109,10 @@ func divide(h *History, f family, o Options, spans []span) ([]part, error) {
 		}
 		if !known {
 			return nil, h.errorAt(s.Call, "f", "the model %s has no operation %s: want %s, or leave it out by Ignore", o.Model, quote(name), listOps(f))
+		}
+		if name == f.everywhere {
+			everywhere = append(everywhere, s)
+			continue
 		}
 		key := f.key(h, s.Op)
 		i, ok := index[key]
@@ -118,6 +124,10 @@ func divide(h *History, f family, o Options, spans []span) ([]part, error) {
 		parts[i].spans = append(parts[i].spans, s)
 	}
 	for i := range parts {
+		if len(everywhere) > 0 {
+			parts[i].spans = append(parts[i].spans, everywhere...)
+			slices.SortFunc(parts[i].spans, func(a, b span) int { return cmp.Compare(a.call, b.call) })
+		}
 		var err error
 		if parts[i].p, err = f.compile(h, o.Model, parts[i].spans); err != nil {
 			return nil, err
@@ -153,7 +163,37 @@ func (v *Verdict) decide(ctx context.Context, o Options) {
 	wg.Wait()
 }
 
-// decide judges one partition.
+// A service that is right explains itself quickly; one that is wrong makes the
+// search try everything. So it first tries for a number of steps, then cleverly
+// for a number of steps, which costs more a step.
+const (
+	plainSteps   = 100 // for each operation
+	patientSteps = 50_000
+	eagerSteps   = 100_000 // of a beginning of the history
+)
+
+// look searches a partition: for the given number of steps where the answer is
+// not found by simpler means.
+func look(ctx context.Context, h *History, p *partition, memory int64, steps int) (*search, porcupine.CheckResult) {
+	plain := newSearch(ctx, h, p, memory)
+	plain.limit = plainSteps * (plainSteps + len(p.actions))
+	if result := plain.run(); result != porcupine.Unknown {
+		return plain, result
+	}
+	patient := newSearch(ctx, h, p, memory)
+	patient.limit, patient.eager, patient.patient = min(steps, patientSteps), true, true
+	if result := patient.run(); result == porcupine.Ok {
+		return patient, result
+	}
+	eager := newSearch(ctx, h, p, memory)
+	eager.limit, eager.eager = steps, true
+	return eager, eager.run()
+}
+
+// decide judges one partition. Where it is wrong, the search soonest fails on
+// the shortest beginning of the history that has no explanation, because the
+// least is to be tried there. So a partition that a look leaves undecided is
+// judged by that.
 func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: len(p.spans)}
 	for _, s := range p.spans {
@@ -161,22 +201,65 @@ func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 			out.Unknown++
 		}
 	}
-	s := newSearch(ctx, h, &p.p, memory)
-	switch s.run() {
-	case porcupine.Unknown:
-		out.Result, out.Reason = Unknown, s.stopped
-	case porcupine.Illegal:
-		out.Result = Violated
-		out.Reason = "no order of the operations explains the answers"
-		first, window, ok := p.explain(ctx, h, s)
-		p.window = window
-		if ok {
-			e := &h.Events[first.Return]
-			out.Line, out.Index = e.Line, e.Index
-			out.Reason = fmt.Sprintf("no order of the operations explains %s", place(h, first.Op))
+	s, result := look(ctx, h, &p.p, memory, eagerSteps)
+	if result == porcupine.Ok {
+		return out
+	}
+	first, window, found := p.beginning(ctx, h, memory, s)
+	if result == porcupine.Unknown && !found {
+		if s, result = look(ctx, h, &p.p, memory, math.MaxInt); result == porcupine.Illegal {
+			first, window, found = p.beginning(ctx, h, memory, s)
 		}
 	}
+	switch {
+	case found:
+		e := &h.Events[first.Return]
+		out.Result, out.Line, out.Index = Violated, e.Line, e.Index
+		out.Reason = fmt.Sprintf("no order of the operations explains %s", place(h, first.Op))
+		p.window = window
+	case result == porcupine.Illegal:
+		out.Result, out.Reason = Violated, "no order of the operations explains the answers"
+		p.window = s
+	case result == porcupine.Unknown:
+		out.Result, out.Reason = Unknown, s.stopped
+	}
 	return out
+}
+
+// beginning looks for the first return that has no explanation: whatever comes
+// before it can be explained, and with it nothing can. It also returns the
+// search that failed. It is false if the searches are too long to tell.
+func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *search) (span, *search, bool) {
+	// A search that failed for good explained all before its deepest segment.
+	where := make(map[int]int) // segments, by call
+	for k, seg := range failed.segments {
+		for _, i := range seg.known {
+			where[failed.actions[i].Call] = k
+		}
+	}
+	var returns []span
+	for _, s := range p.spans {
+		if k, known := where[s.Call]; known && s.ret != Unbounded && (failed.stopped != "" || k == failed.deepest) {
+			returns = append(returns, s)
+		}
+	}
+	if len(returns) == 0 {
+		return span{}, nil, false
+	}
+	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
+	try := func(i, steps int) (*search, porcupine.CheckResult) {
+		cut, err := p.family.compile(h, p.model, before(p.spans, returns[i].ret))
+		if err != nil {
+			return failed, porcupine.Unknown
+		}
+		return look(ctx, h, &cut, memory, steps)
+	}
+	i := sort.Search(len(returns)-1, func(i int) bool {
+		_, result := try(i, eagerSteps)
+		return result != porcupine.Ok
+	})
+	s, result := try(i, math.MaxInt)
+	return returns[i], s, result == porcupine.Illegal
 }
 
 // place says where an operation is and what it was.
@@ -190,37 +273,6 @@ func place(h *History, op Op) string {
 		where = fmt.Sprintf("line %d", e.Line)
 	}
 	return fmt.Sprintf("%s: process %d: %s", where, e.Process, describeOp(h, op))
-}
-
-// explain finds the first return that makes the partition illegal: whatever
-// comes before it can be explained, and it cannot. It also returns the search
-// that failed on the operations up to there. It is false if it gave up.
-func (p *part) explain(ctx context.Context, h *History, failed *search) (span, *search, bool) {
-	// All segments before the deepest can be explained.
-	var returns []span
-	for _, i := range failed.segments[failed.deepest].known {
-		returns = append(returns, failed.actions[i].span)
-	}
-	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
-	decided := true
-	i := sort.Search(len(returns)-1, func(i int) bool {
-		if !decided {
-			return true
-		}
-		cut, err := p.family.compile(h, p.model, before(p.spans, returns[i].ret))
-		if err != nil {
-			decided = false
-			return true
-		}
-		s := newSearch(ctx, h, &cut, failed.memory)
-		result := s.run()
-		if result == porcupine.Illegal {
-			failed = s
-		}
-		decided = result != porcupine.Unknown
-		return result != porcupine.Ok
-	})
-	return returns[i], failed, decided
 }
 
 // sum draws the verdict on the whole from those on its parts.

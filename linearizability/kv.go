@@ -27,7 +27,7 @@ func compileKV(h *History, _ Model, ops []span) (partition, error) {
 			if a.unknown {
 				continue
 			}
-			pos, a.kind = op.Return, kvGet
+			pos, a.kind, a.answer = op.Return, kvGet, true
 		case "put":
 			a.kind = kvPut
 		case "append":

@@ -1,6 +1,7 @@
 package linearizability
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ func compileLease(h *History, _ Model, ops []span) (partition, error) {
 	}
 	c.settle()
 	c.drop()
+	c.tighten()
 	c.params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return c.timed[a.timed].Kind == model.TimedRestart })
 	return partition{
 		actions: c.actions,
@@ -98,17 +100,35 @@ func (c *leaseCompiler) add(s span) error {
 		return err
 	}
 	a := newAction(s)
-	a.kind, a.a, a.token, a.limit, a.timed = uint8(op.Kind), op.Owner, op.Token, uint64(op.TTL), len(c.timed)
+	a.class, a.since, a.until, a.timed = leaseClass(op), op.Call, op.Return, len(c.timed)
+	a.answer = op.Kind == model.TimedGet || op.Outcome == model.TimedHeld || op.Outcome == model.TimedDelay || op.Outcome == model.TimedRefused
+	// Where a TTL may run from the call on, the call itself makes a difference.
+	a.alone = op.Kind == model.TimedAcquire && c.params.Anchor == model.AnchorCall
 	c.timed = append(c.timed, op)
 	c.actions = append(c.actions, a)
 	return nil
+}
+
+// leaseClass is what tells op from others that may do the same. An answer that
+// leaves the lease as it is depends on no more than what it says.
+func leaseClass(op model.TimedOp) class {
+	k := class{kind: uint8(op.Kind)<<3 | uint8(op.Outcome), a: op.Owner, b: op.Holder, token: op.Token, limit: uint64(op.TTL)}
+	switch {
+	case op.Kind == model.TimedGet:
+		k.token = op.HolderToken
+	case op.Outcome == model.TimedDelay, op.Outcome == model.TimedHeld && op.Holder != 0:
+		k.a, k.limit = 0, 0
+	case op.Outcome == model.TimedHeld, op.Outcome == model.TimedRefused:
+		k.limit = 0
+	}
+	return k
 }
 
 // refusal reads the error of a failed operation; false if it is no evidence of
 // the state of the lease.
 func (c *leaseCompiler) refusal(s span, op *model.TimedOp) (bool, error) {
 	word := c.h.errorWord(s.Op)
-	if word == "" || word == notSent {
+	if word == "" || word == notSent || word == invalid {
 		return false, nil
 	}
 	switch op.Kind {
@@ -122,15 +142,15 @@ func (c *leaseCompiler) refusal(s span, op *model.TimedOp) (bool, error) {
 			op.Outcome = model.TimedDelay
 			return true, nil
 		}
-		return false, c.h.errorAt(s.Return, "error", "want held, delay or not-sent, not %s", quote(word))
+		return false, c.h.errorAt(s.Return, "error", "want held, delay, invalid or not-sent, not %s", quote(word))
 	case model.TimedRenew, model.TimedRelease:
 		if word == "lapsed" || word == "lost" {
 			op.Outcome = model.TimedRefused
 			return true, nil
 		}
-		return false, c.h.errorAt(s.Return, "error", "want lapsed, lost or not-sent, not %s", quote(word))
+		return false, c.h.errorAt(s.Return, "error", "want lapsed, lost, invalid or not-sent, not %s", quote(word))
 	}
-	return false, c.h.errorAt(s.Return, "error", "want not-sent, not %s", quote(word))
+	return false, c.h.errorAt(s.Return, "error", "want invalid or not-sent, not %s", quote(word))
 }
 
 // fields reads what the operation carries, and what its answer does.
@@ -229,6 +249,9 @@ func (s *leaseState) show(owners names) string {
 	for i, t := range s.set {
 		parts[i] = t.String()
 	}
-	_ = owners
-	return strings.Join(parts, " or ")
+	text := strings.Join(parts, " or ")
+	for i, name := range owners.text {
+		text = strings.ReplaceAll(text, fmt.Sprintf("held by %d,", i+1), "held by "+name+",")
+	}
+	return text
 }

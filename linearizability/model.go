@@ -69,19 +69,32 @@ type machine struct {
 	bytes int // about how much a state takes in memory
 }
 
-// action is one operation as a machine sees it. Its names and values are small
-// numbers of the partition's own.
+// action is one operation as a machine sees it.
 type action struct {
 	span
-	kind    uint8
-	unknown bool // may never have happened: it ends after all others, as a no-op if need be
-	a, b    int32
-	token   uint64
-	limit   uint64
-	timed   int // position among the partition's timed operations
+	class
+	// Between since and until it took effect: its instants where the machine
+	// knows time, and else its places.
+	since, until int64
+	unknown      bool // may never have happened
+	alone        bool // is like no other
+	answer       bool // only says something of the state
+	timed        int  // position among the partition's timed operations
 }
 
-func newAction(op span) action { return action{span: op, unknown: op.Type == Info} }
+// class is what the machine makes of an action: two of one class do the same to
+// every state at every instant. Names and values are numbers of the
+// partition's own.
+type class struct {
+	kind  uint8
+	a, b  int32
+	token uint64
+	limit uint64
+}
+
+func newAction(op span) action {
+	return action{span: op, since: op.call, until: op.ret, unknown: op.Type == Info}
+}
 
 // partition is a part of a history that is linearizable by itself: the
 // operations on one register, key, lease or storage.
@@ -122,9 +135,10 @@ type family struct {
 	name string
 	// ops are the operations that it knows: those it checks, and those (false)
 	// that have no effect on what it specifies.
-	ops     map[string]bool
-	key     func(h *History, op Op) string // of the operation's partition
-	compile func(h *History, m Model, ops []span) (partition, error)
+	ops        map[string]bool
+	everywhere string                         // the operation that is one of every partition
+	key        func(h *History, op Op) string // of the operation's partition
+	compile    func(h *History, m Model, ops []span) (partition, error)
 }
 
 func noKey(*History, Op) string { return "" }
@@ -150,17 +164,17 @@ var (
 // families returns the specifications that m consists of; none if there is no
 // such model.
 func families(m Model) []family {
-	lease := family{ModelLease, opSet(leaseOps, append(storageOps, "lead")...), byKey, compileLease}
-	storage := family{ModelStorage, opSet(storageOps, append(leaseOps, "lead")...), byKey, compileStorage}
+	lease := family{ModelLease, opSet(leaseOps, append(storageOps, "lead")...), "restart", byKey, compileLease}
+	storage := family{ModelStorage, opSet(storageOps, append(leaseOps, "lead")...), "", byKey, compileStorage}
 	switch m.Name {
 	case ModelRegister:
-		return []family{{m.String(), opSet([]string{"read", "write"}), noKey, compileRegister}}
+		return []family{{m.String(), opSet([]string{"read", "write"}), "", noKey, compileRegister}}
 	case ModelCASRegister:
-		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), noKey, compileRegister}}
+		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), "", noKey, compileRegister}}
 	case ModelMutex, ModelOwnerMutex:
-		return []family{{m.Name, opSet([]string{"acquire", "release"}), byKey, compileMutex}}
+		return []family{{m.Name, opSet([]string{"acquire", "release"}), "", byKey, compileMutex}}
 	case ModelKV:
-		return []family{{m.Name, opSet([]string{"get", "put", "append"}), byKey, compileKV}}
+		return []family{{m.Name, opSet([]string{"get", "put", "append"}), "", byKey, compileKV}}
 	case ModelLease:
 		return []family{lease}
 	case ModelStorage:

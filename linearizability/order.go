@@ -79,52 +79,106 @@ func before(spans []span, place int64) []span {
 	return cut
 }
 
-// lane makes some actions happen in a fixed order: those of one process where
-// time stamps do not order them, and unknown actions that do the same, of which
-// the one called first may as well be the one that happened first. The latter
-// turns 2^n sets of n equal actions into n+1.
+// lane makes some actions happen in a fixed order. Where time stamps have an
+// error, so that they do not order all operations of a process, they are those
+// of one process. Elsewhere they are equal actions, of which the one that was
+// called and returned first may as well have happened first: that turns the
+// 2^n sets of n equal operations under way at once into n+1.
 type lane struct {
-	id   int // from 0
+	id   int // from 0, or noLane
 	rank int // place in the lane, from 0
 }
 
 const noLane = -1
 
-// lanes assigns at most two lanes to each action: its process's, and its
-// equals'. It returns them by action, and how many there are.
-func lanes(h *History, actions []action) ([][2]lane, int) {
-	assigned := make([][2]lane, len(actions))
-	var size []int
-	join := func(i, which, id int) {
-		assigned[i][which] = lane{id, size[id]}
-		size[id]++
+// laner assigns lanes.
+type laner struct {
+	actions []action
+	of      []lane
+	size    []int   // by lane: its actions so far
+	until   []int64 // by lane: the last place at which one of its actions may happen
+}
+
+// lanes returns the lane of each action, and how many there are.
+func lanes(h *History, actions []action) ([]lane, int) {
+	l := laner{actions: actions, of: make([]lane, len(actions))}
+	for i := range l.of {
+		l.of[i].id = noLane
 	}
-	processes := make(map[int64]int)
-	type equal struct {
-		kind         uint8
-		a, b         int32
-		token, limit uint64
+	if h.Meta.Eps > 0 {
+		l.processes(h)
+	} else {
+		l.equals()
 	}
-	equals := make(map[equal]int)
-	for i := range actions {
-		a := &actions[i]
-		assigned[i] = [2]lane{{id: noLane}, {id: noLane}}
-		if h.Meta.Eps > 0 {
-			p := h.Events[a.Call].Process
-			if _, ok := processes[p]; !ok {
-				processes[p] = len(size)
-				size = append(size, 0)
-			}
-			join(i, 0, processes[p])
+	return l.of, len(l.size)
+}
+
+func (l *laner) processes(h *History) {
+	lanes := make(map[int64]int)
+	for i := range l.actions {
+		p := h.Events[l.actions[i].Call].Process
+		id, ok := lanes[p]
+		if !ok {
+			id = l.open()
+			lanes[p] = id
 		}
-		if a.unknown {
-			k := equal{a.kind, a.a, a.b, a.token, a.limit}
-			if _, ok := equals[k]; !ok {
-				equals[k] = len(size)
-				size = append(size, 0)
-			}
-			join(i, 1, equals[k])
-		}
+		l.join(i, id)
 	}
-	return assigned, len(size)
+}
+
+// equals makes lanes of equal actions that may be under way at once. A lane is
+// used again once all its actions must have happened.
+func (l *laner) equals() {
+	tails := make(map[class][]int) // the last action of each lane in the making
+	for i := range l.actions {
+		a := &l.actions[i]
+		if a.alone {
+			continue
+		}
+		// Of the lanes it can follow, the one that ends last.
+		tail := tails[a.class]
+		best := none
+		for t, j := range tail {
+			p := &l.actions[j]
+			if p.unknown == a.unknown && p.ret <= a.ret && p.since <= a.since && p.until <= a.until &&
+				(best == none || p.ret > l.actions[tail[best]].ret) {
+				best = t
+			}
+		}
+		if best == none || l.actions[tail[best]].ret < a.call {
+			// In order by itself.
+			if best != none {
+				tail[best] = i
+			} else {
+				tails[a.class] = append(tail, i)
+			}
+			if a.unknown {
+				// Whether it happened is to be known where it may matter later.
+				l.join(i, l.open())
+			}
+			continue
+		}
+		j := tail[best]
+		tail[best] = i
+		id := l.of[j].id
+		if id == noLane {
+			id = slices.IndexFunc(l.until, func(until int64) bool { return until < l.actions[j].call })
+			if id < 0 {
+				id = l.open()
+			}
+			l.join(j, id)
+		}
+		l.join(i, id)
+	}
+}
+
+func (l *laner) open() int {
+	l.size, l.until = append(l.size, 0), append(l.until, 0)
+	return len(l.size) - 1
+}
+
+func (l *laner) join(i, id int) {
+	l.of[i] = lane{id, l.size[id]}
+	l.size[id]++
+	l.until[id] = max(l.until[id], l.actions[i].ret)
 }

@@ -40,7 +40,7 @@ func compileRegister(h *History, m Model, ops []span) (partition, error) {
 			if v.IsNil() && !m.Init.IsNil() {
 				continue
 			}
-			a.kind, a.a = regRead, number(v)
+			a.kind, a.a, a.answer = regRead, number(v), true
 		case "write":
 			if !call.Has("value") {
 				return partition{}, h.errorAt(op.Call, "value", "missing: a write carries what it writes")

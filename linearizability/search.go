@@ -1,6 +1,7 @@
 package linearizability
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -24,10 +25,13 @@ type search struct {
 	ctx      context.Context
 	machine  machine
 	actions  []action // in the order of their calls
-	lanes    [][2]lane
+	lanes    []lane
 	width    int // how many lanes there are
 	segments []segment
-	memory   int64
+	memory   int64                // bytes that the cache of a segment may take, about
+	limit    int                  // of steps
+	eager    bool                 // answers that change nothing come first
+	patient  bool                 // and unknown actions late: it finds an order sooner, or none though there is one
 	bad      []map[uint64][]*node // by segment, the states from which it fails
 
 	steps   int    // tried
@@ -50,12 +54,22 @@ type node struct {
 	state any
 	left  int      // known actions of the segment still to come
 	next  []uint32 // by lane, the rank of the action that comes next
+	// An eager search follows which known actions of the segment have come, and
+	// how many of the first have; if one is forced, it comes next.
+	done   []uint64
+	low    int
+	forced int // position in the actions, or none
+	// In a patient search no unknown action comes while the known one that
+	// returns first can.
+	patient bool
 }
+
+const none = -1
 
 // newSearch prepares a search that gives up when ctx ends, or when the cache
 // of a segment would take more than the given bytes, about.
 func newSearch(ctx context.Context, h *History, p *partition, memory int64) *search {
-	s := &search{ctx: ctx, machine: p.machine, actions: p.actions, memory: memory}
+	s := &search{ctx: ctx, machine: p.machine, actions: p.actions, memory: memory, limit: math.MaxInt}
 	s.lanes, s.width = lanes(h, p.actions)
 	now := segment{}
 	for i := range s.actions {
@@ -79,7 +93,7 @@ func newSearch(ctx context.Context, h *History, p *partition, memory int64) *sea
 
 // run searches. The result is porcupine.Unknown if it gave up.
 func (s *search) run() porcupine.CheckResult {
-	ok := s.from(0, &node{state: s.machine.init, next: make([]uint32, s.width)})
+	ok := s.from(0, s.begin())
 	switch {
 	case s.stopped != "":
 		return porcupine.Unknown
@@ -87,6 +101,11 @@ func (s *search) run() porcupine.CheckResult {
 		return porcupine.Ok
 	}
 	return porcupine.Illegal
+}
+
+// begin is the state before the first segment.
+func (s *search) begin() *node {
+	return &node{state: s.machine.init, next: make([]uint32, s.width)}
 }
 
 // from reports whether segment k, and all after it, can be run from a state.
@@ -152,7 +171,7 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 	model, ops := s.porcupine(k, start)
 	var found []*node
 	byHash := make(map[uint64][]*node)
-	configs, limit := 0, int(s.memory)/(160+len(ops)/8+4*s.width+s.machine.bytes)
+	configs, limit := 0, int(s.memory)/(200+len(ops)/4+4*s.width+s.machine.bytes)
 	step := model.Step
 	model.Step = func(state, input, output any) (ok bool, next any) {
 		if s.stopped != "" {
@@ -160,6 +179,10 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 		}
 		if s.steps++; s.steps&1023 == 0 && s.ctx.Err() != nil {
 			s.stopped = fmt.Sprintf("gave up after %d steps: %v", s.steps, context.Cause(s.ctx))
+			return false, nil
+		}
+		if s.steps > s.limit {
+			s.stopped = fmt.Sprintf("gave up after %d steps", s.limit)
 			return false, nil
 		}
 		defer func() {
@@ -212,52 +235,132 @@ func (s *search) porcupine(k int, start *node) (porcupine.Model, []porcupine.Ope
 	}
 	if s.width > 0 {
 		for i := range s.actions {
-			a, l := &s.actions[i], s.lanes[i][1]
+			a, l := &s.actions[i], s.lanes[i]
 			if a.unknown && a.call < seg.until && uint32(l.rank) >= start.next[l.id] {
 				ops = append(ops, porcupine.Operation{Input: i, Call: a.call, Return: math.MaxInt64})
 			}
 		}
 	}
-	begin := &node{state: start.state, left: len(seg.known), next: start.next}
+	if s.eager { spread(ops) }
+	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none}
+	if s.eager {
+		begin.done = make([]uint64, (len(seg.known)+63)/64)
+		s.force(seg, begin)
+	}
 	return porcupine.Model{
 		Init:  func() any { return begin },
 		Equal: func(a, b any) bool { return s.equal(a.(*node).state, b.(*node).state) },
 		Hash:  func(a any) uint64 { return s.hash(a.(*node).state) },
 		Step: func(state, input, _ any) (bool, any) {
-			next := s.step(state.(*node), input.(int))
+			next := s.step(seg, state.(*node), input.(int))
 			return next != nil, next
 		},
 		DescribeState: func(a any) string { return s.machine.show(a.(*node).state) },
 	}, ops
 }
 
+// spread puts the operations that are called between the same two returns in
+// the order of their own returns, which is that in which porcupine tries them.
+// They may come in any order all the same.
+func spread(ops []porcupine.Operation) {
+	returns := make([]int64, 0, len(ops))
+	for _, op := range ops {
+		returns = append(returns, op.Return)
+	}
+	slices.Sort(returns)
+	returns = slices.Compact(returns)
+	gap := func(place int64) int64 {
+		i, _ := slices.BinarySearch(returns, place)
+		return int64(i)
+	}
+	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int {
+		return cmp.Or(cmp.Compare(gap(a.Call), gap(b.Call)), cmp.Compare(a.Return, b.Return))
+	})
+	wide := int64(len(ops) + 2)
+	for i := range ops {
+		op := &ops[i]
+		op.Call = gap(op.Call)*wide + int64(i) + 1
+		if op.Return != math.MaxInt64 {
+			op.Return = (gap(op.Return) + 1) * wide
+		}
+	}
+}
+
 // step runs one action; nil if it cannot come next.
-func (s *search) step(n *node, i int) *node {
+func (s *search) step(seg segment, n *node, i int) *node {
 	if n.left == 0 {
 		return n // unknown, and did not happen
 	}
-	for _, l := range s.lanes[i] {
-		if l.id != noLane && n.next[l.id] != uint32(l.rank) {
-			return nil
-		}
+	if n.forced != none && n.forced != i {
+		return nil
+	}
+	l := s.lanes[i]
+	if l.id != noLane && n.next[l.id] != uint32(l.rank) {
+		return nil
 	}
 	a := &s.actions[i]
+	if n.patient && a.unknown {
+		return nil
+	}
 	state, ok := s.machine.step(n.state, a)
 	if !ok {
 		return nil
 	}
-	m := &node{state: state, left: n.left, next: n.next}
+	m := &node{state: state, left: n.left, next: n.next, done: n.done, low: n.low, forced: none}
 	if !a.unknown {
 		m.left--
 	}
-	for j, l := range s.lanes[i] {
-		if l.id == noLane {
-			continue
-		}
-		if j == 0 || s.lanes[i][0].id == noLane {
-			m.next = slices.Clone(m.next)
-		}
+	if l.id != noLane {
+		m.next = slices.Clone(n.next)
 		m.next[l.id]++
 	}
+	if s.eager {
+		if !a.unknown {
+			at, _ := slices.BinarySearch(seg.known, i)
+			m.done = slices.Clone(n.done)
+			m.done[at/64] |= 1 << (at % 64)
+		}
+		s.force(seg, m)
+	}
 	return m
+}
+
+// force finds an answer that may come next and leaves the state as it is. It
+// may as well come now: whatever else can follow can follow it too. That spares
+// the search the orders in which it comes later.
+func (s *search) force(seg segment, n *node) {
+	for n.low < len(seg.known) && n.done[n.low/64]>>(n.low%64)&1 != 0 {
+		n.low++
+	}
+	// An action may come unless one that has not come returned before its call.
+	returns := int64(Unbounded)
+	end := n.low
+	for ; end < len(seg.known); end++ {
+		a := &s.actions[seg.known[end]]
+		if a.call > returns {
+			break
+		}
+		if n.done[end/64]>>(end%64)&1 == 0 {
+			returns = min(returns, a.ret)
+		}
+	}
+	for at := n.low; at < end; at++ {
+		i := seg.known[at]
+		a, l := &s.actions[i], s.lanes[i]
+		if n.done[at/64]>>(at%64)&1 != 0 || !a.answer || a.call > returns || l.id != noLane && n.next[l.id] != uint32(l.rank) {
+			continue
+		}
+		if state, ok := s.machine.step(n.state, a); ok && s.equal(state, n.state) {
+			n.forced = i
+			return
+		}
+	}
+	if s.patient {
+		for at := n.low; at < end; at++ {
+			if a := &s.actions[seg.known[at]]; a.ret == returns && n.done[at/64]>>(at%64)&1 == 0 {
+				_, n.patient = s.machine.step(n.state, a)
+				return
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package linearizability
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -16,8 +17,8 @@ import (
 func (c *leaseCompiler) settle() {
 	asked := make(map[int32]int)
 	for _, a := range c.actions {
-		if c.timed[a.timed].Kind == model.TimedAcquire {
-			asked[a.a]++
+		if op := c.timed[a.timed]; op.Kind == model.TimedAcquire {
+			asked[op.Owner]++
 		}
 	}
 	// proof is the answer that returned first.
@@ -38,6 +39,7 @@ func (c *leaseCompiler) settle() {
 		a.unknown, a.ret = false, p.ret
 		if _, token := shows(c.timed[p.timed]); token != 0 {
 			op.Outcome, op.Token, op.Return = model.TimedOK, token, c.timed[p.timed].Return
+			a.class, a.until = leaseClass(*op), op.Return
 		}
 	}
 }
@@ -54,6 +56,71 @@ func shows(x model.TimedOp) (owner int32, token uint64) {
 		return x.Owner, x.Token
 	}
 	return 0, 0
+}
+
+// tighten narrows the place and the time of each operation that shows a token:
+// tenures follow each other in the order of their tokens.
+func (c *leaseCompiler) tighten() {
+	if c.h.Meta.Eps > 0 || c.params.Tokens == model.TokensNone {
+		return // nothing to go by, or a process would lose its own order
+	}
+	token := func(a *action) uint64 {
+		switch op := &c.timed[a.timed]; {
+		case op.Outcome == model.TimedOK && op.Kind == model.TimedGet:
+			return op.HolderToken
+		case op.Outcome == model.TimedOK, op.Outcome == model.TimedUnknown && op.Kind != model.TimedAcquire:
+			return op.Token
+		}
+		return 0
+	}
+	var shown []*action
+	for i := range c.actions {
+		if token(&c.actions[i]) != 0 {
+			shown = append(shown, &c.actions[i])
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b *action) int { return cmp.Compare(token(a), token(b)) })
+	// What the operations under all lower tokens, and all higher ones, allow.
+	type limit struct{ place, time int64 }
+	lower, higher := make([]limit, len(shown)), make([]limit, len(shown))
+	low, high := limit{0, -Unbounded}, limit{Unbounded, Unbounded}
+	for i, j := 0, 0; i < len(shown); i = j {
+		now := low
+		for ; j < len(shown) && token(shown[j]) == token(shown[i]); j++ {
+			lower[j] = low
+			if !shown[j].unknown {
+				now = limit{max(now.place, shown[j].call), max(now.time, shown[j].since)}
+			}
+		}
+		low = now
+	}
+	for i, j := len(shown)-1, len(shown)-1; i >= 0; i = j {
+		now := high
+		for ; j >= 0 && token(shown[j]) == token(shown[i]); j-- {
+			higher[j] = high
+			if !shown[j].unknown {
+				now = limit{min(now.place, shown[j].ret), min(now.time, shown[j].until)}
+			}
+		}
+		high = now
+	}
+	for i, a := range shown {
+		call, since := max(a.call, lower[i].place), max(a.since, lower[i].time)
+		ret, until := a.ret, a.until
+		if !a.unknown {
+			ret, until = min(ret, higher[i].place), min(until, higher[i].time)
+		}
+		if call > ret || since > until {
+			continue // a contradiction, which the search will find
+		}
+		a.call, a.ret, a.since, a.until = call, ret, since, until
+		if op := &c.timed[a.timed]; c.params.Anchor != model.AnchorCall {
+			op.Call, op.Return = since, until
+		}
+	}
+	slices.SortStableFunc(c.actions, func(a, b action) int {
+		return cmp.Or(cmp.Compare(a.call, b.call), cmp.Compare(a.ret, b.ret))
+	})
 }
 
 // needs is until which place something may be easier to explain if an unknown
@@ -77,7 +144,8 @@ func (c *leaseCompiler) drop() {
 	for changed := true; changed; {
 		changed = false
 		for i, a := range c.actions {
-			if kept[i] || a.unknown && !n.want(a) {
+			op := c.timed[a.timed]
+			if kept[i] || a.unknown && !n.want(a, op) {
 				continue
 			}
 			kept[i] = true
@@ -85,16 +153,16 @@ func (c *leaseCompiler) drop() {
 				continue
 			}
 			changed = true
-			switch model.TimedKind(a.kind) {
+			switch op.Kind {
 			case model.TimedRenew:
-				n.held[a.a] = Unbounded
+				n.held[op.Owner] = Unbounded
 			case model.TimedAcquire:
 				n.free = Unbounded
 			case model.TimedRelease:
 				// Needs no renewal: had the lease lapsed meanwhile, it were as
 				// free. Only a lock delay tells a release from a lapse.
 				if c.params.LockDelay > 0 {
-					n.held[a.a] = Unbounded
+					n.held[op.Owner] = Unbounded
 				}
 			}
 		}
@@ -104,12 +172,12 @@ func (c *leaseCompiler) drop() {
 }
 
 // want reports whether u, whose outcome is unknown, may explain something.
-func (n *needs) want(u action) bool {
+func (n *needs) want(u action, op model.TimedOp) bool {
 	if u.call < n.restart {
 		return true
 	}
-	held := u.call < max(n.held[u.a], n.anyHeld)
-	switch model.TimedKind(u.kind) {
+	held := u.call < max(n.held[op.Owner], n.anyHeld)
+	switch op.Kind {
 	case model.TimedRenew:
 		return held
 	case model.TimedAcquire:

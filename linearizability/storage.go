@@ -14,8 +14,12 @@ const (
 	storeRead
 )
 
-// notSent marks a request that never left its client. Every f may fail so.
-const notSent = "not-sent"
+// The errors that every operation may fail with, and that are no evidence: the
+// request never left its client, or is refused whatever the state.
+const (
+	notSent = "not-sent"
+	invalid = "invalid"
+)
 
 // compileStorage makes a machine of one storage under fencing tokens
 // (Kleppmann 2016): it accepts a write or fence whose token is at or above the
@@ -29,9 +33,9 @@ func compileStorage(h *History, _ Model, ops []span) (partition, error) {
 		a := newAction(op)
 		if call.F == "read" {
 			if op.Type != OK {
-				continue
+				continue // it tells nothing
 			}
-			a.kind = storeRead
+			a.kind, a.answer = storeRead, true
 			if v := h.Events[op.Return].Field("v"); !v.IsNil() {
 				a.b = values.of(v.canonical())
 			}
@@ -53,13 +57,14 @@ func compileStorage(h *History, _ Model, ops []span) (partition, error) {
 			a.a = keys.of(k.canonical())
 		}
 		if op.Type == Fail {
-			if word := h.errorWord(op.Op); word != "stale" {
-				if word == notSent {
-					continue
-				}
-				return partition{}, h.errorAt(op.Return, "error", "want stale or not-sent, not %s", quote(word))
+			switch word := h.errorWord(op.Op); word {
+			case "stale":
+			case "", notSent, invalid:
+				continue
+			default:
+				return partition{}, h.errorAt(op.Return, "error", "want stale, invalid or not-sent, not %s", quote(word))
 			}
-			a.kind = storeStale
+			a.kind, a.answer = storeStale, true
 			a.limit = math.MaxUint64
 			if v := h.Events[op.Return].Field("highest"); !v.IsNil() {
 				a.limit, _ = v.Uint()
@@ -105,7 +110,8 @@ func stepStorage(state any, a *action) (any, bool) {
 	case storeRead:
 		return state, stateInt32(s[at:]) == a.b
 	case storeStale:
-		return state, a.token < highest && (a.limit == math.MaxUint64 || a.limit == highest)
+		// Token 0 is granted to nobody and may be refused always.
+		return state, (a.token < highest || a.token == 0) && (a.limit == math.MaxUint64 || a.limit == highest)
 	}
 	if a.token < highest {
 		return nil, false

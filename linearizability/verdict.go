@@ -76,6 +76,21 @@ func (a Activity) lacks(want Activity) string {
 	return strings.Join(short, ", ")
 }
 
+// Linearizable is the verdict on the order of the answers alone, without the
+// findings.
+func (v Verdict) Linearizable() Result {
+	worst := Holds
+	for _, p := range v.Partitions {
+		if p.Result == Violated {
+			return Violated
+		}
+		if p.Result == Unknown {
+			worst = Unknown
+		}
+	}
+	return worst
+}
+
 // String is the verdict as a user reads it: the result, then a line for each
 // thing that is wrong.
 func (v Verdict) String() string {

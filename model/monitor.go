@@ -305,10 +305,12 @@ func (m *Monitor) promise(from, wait int64) {
 func (m *Monitor) judgeCalm(e *Event) {
 	c := &m.calm
 	switch {
-	case e.At >= c.since && m.anyActing(), m.forged:
+	case m.forged:
 		c.judged = false
-	case c.judged && e.At > c.end:
+	case c.judged && e.At > c.end: // before whoever leads from now on
 		m.fail(e, Violation{Invariant: Availability, Want: c.length})
+	case e.At >= c.since && m.anyActing():
+		c.judged = false
 	}
 	if e.Kind == KindCalmEnd {
 		c.on = false
@@ -327,7 +329,9 @@ func (m *Monitor) anyActing() bool {
 func (m *Monitor) failUnlessWaived(e *Event, v Violation, terms ...Node) {
 	for _, n := range terms {
 		if e.Slow&(1<<n) != 0 || m.acting[n].Token <= m.deleted {
-			m.waived |= SetOf(v.Invariant)
+			if m.judges(v.Invariant) {
+				m.waived |= SetOf(v.Invariant)
+			}
 			return
 		}
 	}
@@ -337,7 +341,7 @@ func (m *Monitor) failUnlessWaived(e *Event, v Violation, terms ...Node) {
 // fail keeps the first violation, and the set of those that the same event
 // broke.
 func (m *Monitor) fail(e *Event, v Violation) {
-	if m.cfg.Only != 0 && !m.cfg.Only.Has(v.Invariant) {
+	if !m.judges(v.Invariant) {
 		return
 	}
 	v.At, v.Action = e.At, e.Action
@@ -346,3 +350,5 @@ func (m *Monitor) fail(e *Event, v Violation) {
 	}
 	m.violated |= SetOf(v.Invariant)
 }
+
+func (m *Monitor) judges(v Invariant) bool { return m.cfg.Only == 0 || m.cfg.Only.Has(v) }

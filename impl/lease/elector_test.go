@@ -7,137 +7,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"fencepost/impl/clock"
 )
-
-// proxy stands between an Elector and its store: on decides about each call, and
-// may make it, once or late or never.
-type proxy struct {
-	Store
-	on func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error)
-}
-
-func (p proxy) Acquire(ctx context.Context, resource string, h Holder, ttl time.Duration) (Grant, error) {
-	return p.on(ctx, acquire(h, ttl), func() (Grant, error) { return p.Store.Acquire(ctx, resource, h, ttl) })
-}
-
-func (p proxy) Renew(ctx context.Context, resource string, h Holder, token Token, ttl time.Duration) (Grant, error) {
-	return p.on(ctx, renew(h, token, ttl), func() (Grant, error) { return p.Store.Renew(ctx, resource, h, token, ttl) })
-}
-
-func (p proxy) Release(ctx context.Context, resource string, h Holder, token Token) error {
-	_, err := p.on(ctx, release(h, token), func() (Grant, error) { return Grant{}, p.Store.Release(ctx, resource, h, token) })
-	return err
-}
-
-type fencerFunc func(ctx context.Context, token Token) error
-
-func (f fencerFunc) Fence(ctx context.Context, token Token) error { return f(ctx, token) }
-
-// hang is a call that ends with its context.
-func hang(ctx context.Context) (Grant, error) {
-	<-ctx.Done()
-	return Grant{}, context.Cause(ctx)
-}
-
-var errLost = errors.New("connection reset")
-
-// stage is one elector of node alice in a bubble of fake time, with everything
-// that matters written down as "instant what".
-type stage struct {
-	*testing.T
-	clk    clock.Clock
-	memory *Memory
-	e      *Elector
-
-	mu  sync.Mutex
-	log []string
-}
-
-// play runs f in a bubble, where the store and the elector, at 10s, a window of
-// 9s, renewals after 3s and retries each second, start at 0. on and fencers may
-// be nil.
-func play(t *testing.T, on func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error), fencers []Fencer, f func(s *stage)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, clk: clock.Monotonic()}
-		s.memory = newMemory(t, s.clk, MemoryOptions{})
-		if on == nil {
-			on = func(_ *stage, _ context.Context, _ Request, call func() (Grant, error)) (Grant, error) { return call() }
-		}
-		store := proxy{s.memory, func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-			s.note("%v", req.Op)
-			return on(s, ctx, req, call)
-		}}
-		var err error
-		s.e, err = NewElector(store, s.clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Nonce: alice.Nonce, Fencers: fencers})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f(s)
-	})
-}
-
-func (s *stage) note(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.log = append(s.log, fmt.Sprint(s.clk.Now(), " ", fmt.Sprintf(format, args...)))
-}
-
-// script checks all that was noted; calls of the loop at one instant are not
-// ordered, so the notes of one instant are sorted.
-func (s *stage) script(want ...string) {
-	s.Helper()
-	synctest.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	diff(s.T, "what happened", s.log, want)
-}
-
-// count is how often what was noted.
-func (s *stage) count(what string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range s.log {
-		if _, rest, _ := strings.Cut(line, " "); rest == what {
-			n++
-		}
-	}
-	return n
-}
-
-// until lets the others get on with it until the clock reads at.
-func (s *stage) until(at time.Duration) {
-	time.Sleep(at - s.clk.Now()) // in the bubble
-	synctest.Wait()
-}
-
-// run starts Run and gives what it returns.
-func (s *stage) run(ctx context.Context, lead func(context.Context, Term) error) <-chan error {
-	done := make(chan error, 1)
-	go func() {
-		err := s.e.Run(ctx, lead)
-		s.note("returned")
-		done <- err
-	}()
-	return done
-}
-
-// untilDone is work that notes when it starts and when it is told to stop.
-func (s *stage) untilDone(ctx context.Context, term Term) error {
-	s.note("lead under %d", term.Token)
-	<-ctx.Done()
-	if term.Valid() != (context.Cause(ctx) == context.Canceled) {
-		s.Errorf("at %v: valid %v although %v", s.clk.Now(), term.Valid(), context.Cause(ctx))
-	}
-	s.note("stop")
-	return ctx.Err()
-}
 
 func TestElectorLeadsAndMovesTheDeadlineWithEachRenewal(t *testing.T) {
 	play(t, nil, nil, func(s *stage) {
@@ -167,91 +42,6 @@ func TestElectorLeadsAndMovesTheDeadlineWithEachRenewal(t *testing.T) {
 		if n := s.count("renew"); n != 20 {
 			t.Errorf("%d renewals in 60s, want 20", n)
 		}
-	})
-}
-
-// The store hangs in every call after the first and ignores the end of contexts.
-func TestElectorStepsDownOnTimeWhileCallsHangAndIgnoreTheirContext(t *testing.T) {
-	recovered := make(chan struct{})
-	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		if req.Op == OpRenew {
-			<-recovered
-		}
-		return call()
-	}
-	play(t, hung, nil, func(s *stage) {
-		ctx, cancel := context.WithCancel(s.Context())
-		terms := make(chan Term, 3)
-		var cause error
-		done := s.run(ctx, func(ctx context.Context, term Term) error {
-			terms <- term
-			<-ctx.Done()
-			if cause == nil {
-				cause = context.Cause(ctx)
-			}
-			s.note("stop")
-			return context.Cause(ctx)
-		})
-		term := <-terms
-		s.until(9*sec - 1)
-		diff(t, "valid before the deadline", term.Valid(), true)
-		s.until(9 * sec)
-		diff(t, "valid at the deadline", term.Valid(), false)
-		if !errors.Is(cause, ErrLapsed) || !strings.Contains(cause.Error(), `"db"`) {
-			t.Errorf("cause: %v, want ErrLapsed, which names the lease", cause)
-		}
-		s.until(9500 * ms)
-		s.script("0s acquire", "3s renew", "4s renew", "5s renew", "6s renew", "7s renew", "8s renew", "9s stop", "9s acquire")
-		// What hangs is no obstacle to the next term, once the lease has lapsed.
-		s.until(10 * sec)
-		diff(t, "next token", (<-terms).Token, Token(2))
-		close(recovered)
-		cancel()
-		<-done
-	})
-}
-
-func TestElectorCountsFromTheSendOfASlowSuccess(t *testing.T) {
-	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		if req.Op != OpRenew {
-			return call()
-		}
-		if s.clk.Now() == 3*sec {
-			time.Sleep(5 * sec)
-			return call()
-		}
-		return Grant{}, errLost
-	}
-	play(t, slow, nil, func(s *stage) {
-		ctx, cancel := context.WithCancel(s.Context())
-		done := s.run(ctx, s.untilDone)
-		s.until(8500 * ms)
-		diff(t, "deadline after the slow renewal", s.e.Term().Deadline(), 12*sec)
-		s.until(12 * sec)
-		diff(t, "stopped", s.count("stop"), 1)
-		cancel()
-		<-done
-	})
-}
-
-func TestElectorSurvivesLostRenewals(t *testing.T) {
-	lossy := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		if req.Op == OpRenew && s.clk.Now()%(3*sec) != 2*sec {
-			return Grant{}, errLost
-		}
-		return call()
-	}
-	play(t, lossy, nil, func(s *stage) {
-		ctx, cancel := context.WithCancel(s.Context())
-		done := s.run(ctx, s.untilDone)
-		s.until(100 * sec)
-		diff(t, "terms", s.count("lead under 1"), 1)
-		diff(t, "leads", s.e.IsLeader(), true)
-		if n := s.count("renew"); n < 60 {
-			t.Errorf("%d renewals; the two in three that are lost are missing", n)
-		}
-		cancel()
-		<-done
 	})
 }
 
@@ -526,9 +316,9 @@ func TestElectorLeadsOnlyAfterEveryStorageAcknowledged(t *testing.T) {
 }
 
 func TestElectorHungFenceBlocksNoRetry(t *testing.T) {
-	calls := 0
+	var calls atomic.Int32
 	first := fencerFunc(func(ctx context.Context, token Token) error {
-		if calls++; calls == 1 {
+		if calls.Add(1) == 1 {
 			_, err := hang(ctx)
 			return err
 		}
@@ -602,127 +392,6 @@ func TestElectorTakesNoGrantThatIsNotItsOwn(t *testing.T) {
 	})
 }
 
-// unanswered counts the calls in flight.
-type unanswered struct {
-	sync.Mutex
-	now, most int
-}
-
-func (u *unanswered) during(call func() (Grant, error)) (Grant, error) {
-	u.Lock()
-	u.now++
-	u.most = max(u.most, u.now)
-	u.Unlock()
-	defer func() {
-		u.Lock()
-		u.now--
-		u.Unlock()
-	}()
-	return call()
-}
-
-func TestElectorBoundsHungCallsAndStillNoticesARecovery(t *testing.T) {
-	var u unanswered
-	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		return u.during(func() (Grant, error) {
-			if s.clk.Now() < 5*sec {
-				return hang(ctx) // a dead connection; the next one may be alive
-			}
-			return call()
-		})
-	}
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, clk: clock.Monotonic()}
-		s.memory = newMemory(t, s.clk, MemoryOptions{})
-		store := proxy{s.memory, func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-			return hung(s, ctx, req, call)
-		}}
-		cfg := tenSeconds
-		cfg.RetryInterval = 10 * ms
-		s.e, _ = NewElector(store, s.clk, cfg, ElectorOptions{Resource: "db", Node: "alice"})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := s.run(ctx, s.untilDone)
-		s.until(5 * sec)
-		diff(t, "leads while the store hangs", s.e.IsLeader(), false)
-		s.until(5*sec + 20*ms)
-		diff(t, "leads two retries after it recovered", s.e.IsLeader(), true)
-		diff(t, "most calls at once", u.most, maxCalls)
-		cancel()
-		<-done
-		diff(t, "calls after Run", u.now, 0)
-	})
-}
-
-func TestElectorGivesASlowStoreItsTime(t *testing.T) {
-	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		select {
-		case <-time.After(4 * sec): // four retry intervals
-			return call()
-		case <-ctx.Done():
-			return Grant{}, ctx.Err()
-		}
-	}
-	play(t, slow, nil, func(s *stage) {
-		ctx, cancel := context.WithCancel(s.Context())
-		done := s.run(ctx, s.untilDone)
-		s.until(60 * sec)
-		diff(t, "terms", s.count("lead under 1"), 1)
-		diff(t, "leads", s.e.IsLeader(), true)
-		cancel()
-		<-done
-	})
-}
-
-func TestElectorShutdownIsBoundedByItsOwnTimer(t *testing.T) {
-	deaf := make(chan struct{})
-	for name, c := range map[string]struct {
-		hang func(ctx context.Context) (Grant, error)
-		want time.Duration // the release timeout is 3s, and twice that for the deaf
-	}{
-		"calls that heed their context":   {hang, 5 * sec},
-		"calls that ignore their context": {func(context.Context) (Grant, error) { <-deaf; return Grant{}, errLost }, 8 * sec},
-	} {
-		for _, op := range []Op{OpRelease, OpAcquire} {
-			deaf = make(chan struct{})
-			hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-				if req.Op == op {
-					return c.hang(ctx)
-				}
-				return call()
-			}
-			play(t, hung, nil, func(s *stage) {
-				ctx, cancel := context.WithCancel(s.Context())
-				done := s.run(ctx, s.untilDone)
-				s.until(2 * sec)
-				cancel()
-				<-done
-				diff(t, fmt.Sprintf("%s: %v hangs: Run returned at", name, op), s.clk.Now(), c.want)
-				close(deaf)
-			})
-		}
-	}
-}
-
-func TestElectorReleasesWhatItIsGrantedWhileShuttingDown(t *testing.T) {
-	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		g, err := call()
-		if req.Op == OpAcquire {
-			time.Sleep(900 * ms)
-		}
-		return g, err
-	}
-	for _, fencers := range [][]Fencer{nil, {fencerFunc(func(context.Context, Token) error { return nil })}} {
-		play(t, slow, fencers, func(s *stage) {
-			ctx, cancel := context.WithCancel(s.Context())
-			done := s.run(ctx, s.untilDone)
-			s.until(500 * ms)
-			cancel()
-			<-done
-			s.script("0s acquire", "900ms release", "900ms returned")
-		})
-	}
-}
-
 func TestElectorNeverActsInTheZeroTerm(t *testing.T) {
 	if (Term{}).Valid() || (Term{}).Deadline() != 0 || (Term{Token: 7, Holder: alice}).Valid() {
 		t.Error("a term that never began is valid")
@@ -776,48 +445,5 @@ func TestProcessesOfOneNameAreToldApartByTheirNonce(t *testing.T) {
 			t.Errorf("%v twice", e.holder)
 		}
 		seen[e.holder] = true
-	}
-}
-
-// How a Store's grant and error become the reply that the client takes.
-func TestAnswersOfStoresAndStoragesAsReplies(t *testing.T) {
-	wrap := func(err error) error { return fmt.Errorf("rpc: %w", err) }
-	for _, c := range []struct {
-		op    Op
-		err   error
-		code  Code
-		known bool
-	}{
-		{OpAcquire, nil, CodeGranted, true},
-		{OpRenew, nil, CodeGranted, true},
-		{OpRelease, nil, CodeReleased, true},
-		{OpFence, nil, CodeFenced, true},
-		{OpAcquire, wrap(&HeldError{}), CodeHeld, true},
-		{OpRenew, wrap(&HeldError{}), CodeHeld, true}, // ends the term, not "try again"
-		{OpAcquire, wrap(&DelayError{}), CodeDelayed, true},
-		{OpRenew, wrap(&LapsedError{}), CodeLapsed, true},
-		{OpRenew, wrap(&LostError{}), CodeLost, true},
-		{OpRenew, wrap(ErrNotHeld), CodeLost, true},
-		{OpAcquire, wrap(&InvalidError{}), CodeInvalid, true},
-		{OpFence, wrap(ErrStale), CodeStale, true},
-		{OpFence, wrap(ErrNotHeld), CodeNone, false},
-		{OpRenew, wrap(ErrStale), CodeNone, false},
-		{OpRenew, errLost, CodeNone, false},
-		{OpAcquire, context.DeadlineExceeded, CodeNone, false},
-		{OpFence, context.Canceled, CodeNone, false},
-	} {
-		req := Request{Op: c.op, Holder: alice, Token: 7, TTL: 10 * sec, Sent: 5 * sec}
-		rep, known := answer(req, Grant{"db", alice, 7, 8 * sec}, c.err)
-		want := Reply{Op: c.op, Code: c.code, Holder: alice, Asked: 7, Sent: 5 * sec}
-		if c.code == CodeGranted {
-			want.Token, want.TTL, want.Current = 7, 8*sec, alice
-		}
-		diff(t, fmt.Sprintf("%v, %v", c.op, c.err), rep, want)
-		diff(t, "known", known, c.known)
-	}
-	for name, g := range map[string]Grant{"somebody else's": {"db", bob, 7, sec}, "without a token": {"db", alice, 0, sec}} {
-		if _, known := answer(acquire(alice, sec), g, nil); known {
-			t.Errorf("a grant %s was taken for an answer", name)
-		}
 	}
 }

@@ -22,25 +22,22 @@ import (
 	"fencepost/props/sim"
 )
 
-// Load reads every schedule file, *.json, at the root of fsys and sorts what
-// they hold by name. Other files and folders are none of its business. The
-// error is that of fsys, or a *[sim.FieldError] that names file, line and
-// field of the first thing that makes no sense.
+// Load reads every schedule file, *.json, in fsys and below, and sorts what they
+// hold by name. Other files are none of its business. The error is that of
+// fsys, or a *[sim.FieldError] that names file, line and field of the first
+// thing that makes no sense.
 func Load(fsys fs.FS) ([]*sim.Schedule, error) {
-	entries, err := fs.ReadDir(fsys, ".")
-	if err != nil {
-		return nil, fmt.Errorf("scenarios cannot be listed: %w", err)
-	}
 	var all []*sim.Schedule
-	for _, e := range entries {
-		if e.IsDir() || path.Ext(e.Name()) != ".json" {
-			continue
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".json" {
+			return err
 		}
-		s, err := read(fsys, e.Name())
-		if err != nil {
-			return nil, err
-		}
+		s, err := read(fsys, name)
 		all = append(all, s)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("scenarios cannot be loaded: %w", err)
 	}
 	slices.SortStableFunc(all, func(a, b *sim.Schedule) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
@@ -49,20 +46,21 @@ func Load(fsys fs.FS) ([]*sim.Schedule, error) {
 func read(fsys fs.FS, name string) (*sim.Schedule, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("scenario cannot be read: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	return sim.ReadSchedule(f, name)
 }
 
-// Want is the set of invariants by which a run of s is judged: all there are
-// where nothing may break, and else the expected one alone. Two leaders, say,
-// are a story of their own, although the lease was lost an instant before.
-func Want(s *sim.Schedule) model.Set {
+// Judged is the set of invariants by which a run of s is judged: all there are
+// where nothing may break, and else the expected one, without regard to what
+// breaks before it. Two leaders, say, are a story of their own, although the
+// lease was lost an instant earlier. Those that s waives are judged with it.
+func Judged(s *sim.Schedule) model.Set {
 	if s.Expect == model.NoInvariant {
 		return judge.All
 	}
-	return model.SetOf(s.Expect)
+	return model.SetOf(s.Expect) | s.Waives
 }
 
 // Check runs s on subject and returns what [Met] says of it, or the error of
@@ -71,11 +69,11 @@ func Check(s *sim.Schedule, subject sim.Subject) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	return Met(s, subject.Name, judge.Run(s, subject, Want(s)))
+	return Met(s, subject.Name, judge.Run(s, subject, Judged(s)))
 }
 
 // Met says whether r, a run of s on the named subject that was judged by
-// [Want], came to what s expects:
+// [Judged], came to what s expects:
 //
 //   - where it expects none, nothing is violated;
 //   - where it expects an invariant, that one is violated;

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"fencepost/impl/lease"
 	"fencepost/model"
 )
 
@@ -156,6 +157,29 @@ func NodeNamed(name string) model.Node {
 		}
 	}
 	return 0
+}
+
+// ownerOf is the small identity of a holder.
+func ownerOf(h lease.Holder) model.Owner {
+	if h.Node == "" {
+		return model.Owner{}
+	}
+	return model.Owner{Node: nodeOf(h.Node), Boot: uint16(h.Nonce), Seq: uint32(h.Seq)}
+}
+
+func nodeOf(name string) model.Node {
+	switch {
+	case len(name) == 2 && name[0] == 'C':
+		return firstClient + model.Node(name[1]-'1')
+	case len(name) == 2 && name[0] == 'R':
+		return firstRaw + model.Node(name[1]-'1')
+	}
+	panic(fmt.Sprintf("sim: no node is called %q", name))
+}
+
+// holderOf is the holder with a small identity.
+func holderOf(o model.Owner) lease.Holder {
+	return lease.Holder{Node: names[o.Node].Name, Seq: uint64(o.Seq), Nonce: uint64(o.Boot)}
 }
 
 // String is the action in one line, as timelines and error messages show it.

@@ -38,7 +38,7 @@ func (w *World) calm(a *Action) {
 	for i := range w.nmsgs {
 		w.msgs[i].due = w.now
 	}
-	every, delay := int64(max(a.Every, time.Millisecond)), int64(a.Delay)
+	every, delay := int64(a.every()), int64(a.Delay)
 	w.emit(&model.Event{Kind: model.KindCalm, Remaining: delay, TTL: every})
 	began := w.now
 	settled := began + delay
@@ -71,6 +71,9 @@ func (w *World) calm(a *Action) {
 	}
 	w.emit(&model.Event{Kind: model.KindCalmEnd})
 }
+
+// every is how far apart the ticks of a calm are, a millisecond at the least.
+func (a *Action) every() time.Duration { return max(a.Every, time.Millisecond) }
 
 func (w *World) leads() bool {
 	for i := range w.setup.cfg.Clients {

@@ -65,8 +65,8 @@ func badField(name, format string, args ...any) error {
 	return &FieldError{Field: name, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Validate returns a *[FieldError] or a *[lease.ConfigError] for what makes no
-// sense, or nil.
+// Validate returns a *[FieldError] for the first field that makes no sense, or
+// nil.
 func (c *Config) Validate() error {
 	if c.Clients < 1 || c.Clients > MaxClients {
 		return badField("config.clients", "%d is not between 1 and %d", c.Clients, MaxClients)
@@ -81,11 +81,15 @@ func (c *Config) Validate() error {
 		return badField("config.firstToken", "%d is above %d", c.FirstToken, uint64(maxToken))
 	}
 	for n, d := range c.Offsets {
-		if d < -maxOffset || d > maxOffset {
-			return badField("config.offsets."+names.Of(model.Node(n)), "%v is not within %v", d, maxOffset)
+		if d != 0 && names[n].Name == "" || d < -maxOffset || d > maxOffset {
+			return badField("config.offsets."+names.Of(model.Node(n)), "%v is not within %v, or of no node", d, maxOffset)
 		}
 	}
-	return c.Lease.Validate()
+	if err := c.Lease.Validate(); err != nil {
+		field, reason := explain(err)
+		return &FieldError{Field: join("config.lease", field), Reason: reason}
+	}
+	return nil
 }
 
 // check says what is wrong with an action under this configuration, if
@@ -104,23 +108,29 @@ func (c *Config) check(a *Action) error {
 	if f&fieldPeer != 0 && (!exists(a.Peer) || a.Peer == a.Who) {
 		return badField("peer", "%s is no other node of this run", names.Of(a.Peer))
 	}
-	role := names[a.Who].Role
+	holder := func(n model.Node) bool {
+		return int(n) < len(names) && (names[n].Role == model.RoleClient || names[n].Role == model.RoleRaw)
+	}
 	switch a.Kind {
 	case Tick, Put, WorkBegin, WorkEnd, Resign:
-		if role != model.RoleClient {
+		if names[a.Who].Role != model.RoleClient {
 			return badField("who", "only a client can %v, not %s", a.Kind, names.Of(a.Who))
 		}
 	case Acquire, Renew, Release, Get, Write, Read, Fence:
-		if role != model.RoleClient && role != model.RoleRaw {
+		if !holder(a.Who) {
 			return badField("who", "only a client or a raw party can %v, not %s", a.Kind, names.Of(a.Who))
+		}
+	case Deliver, Drop, Duplicate:
+		if a.Msg.Action <= 0 || a.Msg.N < 0 {
+			return badField("msg", "%v is no message such as 12.0", a.Msg)
 		}
 	case Drift:
 		if a.Rate < 1 || a.Rate > 2*million {
 			return badField("ppm", "%d is not between 1 and %d; 1000000 is true time, and freeze stops a clock", a.Rate, 2*million)
 		}
 	}
-	if f&fieldAs != 0 && a.As.Node != 0 && names[a.As.Node].Role != model.RoleClient && names[a.As.Node].Role != model.RoleRaw {
-		return badField("as", "%s is no holder", names.Of(a.As.Node))
+	if f&fieldAs != 0 && a.As != (model.Owner{}) && (!holder(a.As.Node) || a.As.Seq == 0) {
+		return badField("as", "%s is no holder such as C1#2", names.Owner(a.As))
 	}
 	if f&fieldKey != 0 && a.Key >= model.Keys {
 		return badField("key", "there are only the keys x, y, z and w")

@@ -3,9 +3,7 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -13,9 +11,6 @@ import (
 	"fencepost/impl/lease"
 	"fencepost/model"
 )
-
-// maxFile bounds a schedule file, in bytes.
-const maxFile = 16 << 20
 
 // fileHead is everything in a schedule file but its actions.
 type fileHead struct {
@@ -30,11 +25,23 @@ type fileHead struct {
 
 type fileConfig struct {
 	Clients    int               `json:"clients"`
-	Lease      lease.Config      `json:"lease"`
+	Lease      fileLease         `json:"lease"`
 	Storage    string            `json:"storage,omitempty"`
 	FirstToken uint64            `json:"firstToken,omitempty"`
 	Offsets    map[string]string `json:"offsets,omitempty"`
 	Messages   int               `json:"messages,omitempty"`
+}
+
+// fileLease is the lease's configuration, with errors that name its fields.
+type fileLease struct{ lease.Config }
+
+func (l *fileLease) UnmarshalJSON(b []byte) error {
+	err := l.Config.UnmarshalJSON(b)
+	if err != nil {
+		field, reason := explain(err)
+		return &FieldError{Field: join("lease", field), Reason: reason}
+	}
+	return nil
 }
 
 type fileAction struct {
@@ -59,7 +66,7 @@ type fileAction struct {
 // MarshalJSON writes the file form: the head indented, one action a line.
 func (s *Schedule) MarshalJSON() ([]byte, error) {
 	head := fileHead{Version: Version, Name: s.Name, Shows: s.Shows, Subject: s.Subject, Expect: s.Expect,
-		Config: fileConfig{Clients: s.Config.Clients, Lease: s.Config.Lease, Storage: s.Config.Storage,
+		Config: fileConfig{Clients: s.Config.Clients, Lease: fileLease{s.Config.Lease}, Storage: s.Config.Storage,
 			FirstToken: s.Config.FirstToken, Messages: s.Config.Messages}}
 	for v := range s.Waives.All() {
 		head.Waives = append(head.Waives, v)
@@ -72,22 +79,25 @@ func (s *Schedule) MarshalJSON() ([]byte, error) {
 			head.Config.Offsets[names.Of(model.Node(n))] = d.String()
 		}
 	}
-	b, err := json.MarshalIndent(head, "", "  ")
-	if err != nil {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false) // people read and write these files
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(head); err != nil {
 		return nil, err
 	}
-	out := bytes.NewBuffer(bytes.TrimSuffix(b, []byte("\n}")))
+	out.Truncate(out.Len() - len("\n}\n"))
 	out.WriteString(",\n  \"actions\": [")
+	enc.SetIndent("", "")
 	for i := range s.Actions {
-		line, err := json.Marshal(s.Actions[i].file())
-		if err != nil {
-			return nil, err
-		}
 		if i > 0 {
 			out.WriteByte(',')
 		}
 		out.WriteString("\n    ")
-		out.Write(line)
+		if err := enc.Encode(s.Actions[i].file()); err != nil {
+			return nil, err
+		}
+		out.Truncate(out.Len() - 1)
 	}
 	out.WriteString("\n  ]\n}\n")
 	return out.Bytes(), nil
@@ -140,201 +150,8 @@ func (a *Action) file() fileAction {
 	return out
 }
 
-// ReadSchedule reads the file form; name stands for the file in errors, which
-// match *[FieldError]. Unknown fields are errors, and so is anything that no
-// World could do.
-func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if len(b) > maxFile {
-		return nil, &FieldError{File: name, Field: "file", Reason: fmt.Sprintf("is larger than %d MiB", maxFile>>20)}
-	}
-	d := fileReader{name: name, text: b, dec: json.NewDecoder(bytes.NewReader(b))}
-	d.dec.DisallowUnknownFields()
-	return d.schedule()
-}
-
-// fileReader walks the file by hand so that an error can name its line.
-type fileReader struct {
-	name string
-	text []byte
-	dec  *json.Decoder
-}
-
-func (d *fileReader) line(offset int64) int {
-	return 1 + bytes.Count(d.text[:min(int(offset), len(d.text))], []byte("\n"))
-}
-
-// start is the offset of the value that comes next.
-func (d *fileReader) start() int64 {
-	at := d.dec.InputOffset()
-	for at < int64(len(d.text)) && strings.ContainsRune(" \t\r\n,:", rune(d.text[at])) {
-		at++
-	}
-	return at
-}
-
-// fail turns err into one line that names file, line and field.
-func (d *fileReader) fail(field string, at int64, err error) error {
-	var fe *FieldError
-	var te *json.UnmarshalTypeError
-	var ce *lease.ConfigError
-	out := &FieldError{File: d.name, Line: d.line(at), Field: field, Reason: err.Error()}
-	switch {
-	case errors.As(err, &fe):
-		out.Reason = fe.Reason
-		if fe.Field != "" && field != "" {
-			out.Field = field + "." + fe.Field
-		} else if fe.Field != "" {
-			out.Field = fe.Field
-		}
-	case errors.As(err, &te):
-		out.Reason = fmt.Sprintf("a %s does not fit here; a %v does", te.Value, te.Type)
-		if te.Field != "" {
-			out.Field = field + "." + te.Field
-		}
-	case errors.As(err, &ce):
-		out.Field, out.Reason = field+".lease."+ce.Field, ce.Reason
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		out.Reason = "the file ends too early"
-	}
-	return out
-}
-
-func (d *fileReader) schedule() (*Schedule, error) {
-	if t, err := d.dec.Token(); err != nil || t != json.Delim('{') {
-		if err == nil {
-			err = errors.New("a schedule is a JSON object")
-		}
-		return nil, d.fail("file", 0, err)
-	}
-	var head fileHead
-	var actions []Action
-	var lines []int64
-	seen := map[string]bool{}
-	starts := map[string]int64{}
-	for d.dec.More() {
-		at := d.start()
-		t, err := d.dec.Token()
-		if err != nil {
-			return nil, d.fail("file", at, err)
-		}
-		key := t.(string)
-		if seen[key] {
-			return nil, d.fail(key, at, errors.New("stands twice"))
-		}
-		seen[key], starts[key] = true, at
-		var to any
-		switch key {
-		case "version":
-			to = &head.Version
-		case "name":
-			to = &head.Name
-		case "shows":
-			to = &head.Shows
-		case "subject":
-			to = &head.Subject
-		case "expect":
-			to = &head.Expect
-		case "waives":
-			to = &head.Waives
-		case "config":
-			to = &head.Config
-		case "actions":
-			if actions, lines, err = d.actions(); err != nil {
-				return nil, err
-			}
-			continue
-		default:
-			return nil, d.fail(key, at, errors.New("there is no such field"))
-		}
-		if err := d.dec.Decode(to); err != nil {
-			return nil, d.fail(key, at, err)
-		}
-	}
-	at := d.start()
-	if _, err := d.dec.Token(); err != nil {
-		return nil, d.fail("file", at, err)
-	}
-	if _, err := d.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, d.fail("file", d.dec.InputOffset(), errors.New("something stands after the schedule"))
-	}
-	if head.Version != Version {
-		return nil, d.fail("version", starts["version"], fmt.Errorf("%d is not a version this program reads; it reads %d", head.Version, Version))
-	}
-	for _, key := range []string{"name", "subject", "expect", "config", "actions"} {
-		if !seen[key] {
-			return nil, d.fail(key, int64(len(d.text)), errors.New("is missing"))
-		}
-	}
-	if !strings.HasPrefix(head.Subject, "mutant:") && head.Subject != SubjectBuiltin && head.Subject != SubjectExternal {
-		return nil, d.fail("subject", starts["subject"], fmt.Errorf("%q is none of builtin, external and mutant:NAME", head.Subject))
-	}
-	s := &Schedule{Name: head.Name, Shows: head.Shows, Subject: head.Subject, Expect: head.Expect, Waives: model.SetOf(head.Waives...), Actions: actions}
-	var err error
-	if s.Config, err = head.Config.config(); err == nil {
-		err = s.Config.Validate()
-	}
-	if err != nil {
-		return nil, d.fail("config", starts["config"], trimConfig(err))
-	}
-	if err := s.Validate(); err != nil {
-		var i int
-		fe := err.(*FieldError)
-		if n, _ := fmt.Sscanf(fe.Field, "actions[%d]", &i); n == 1 && i < len(lines) {
-			return nil, d.fail("", lines[i], fe)
-		}
-		return nil, d.fail("", starts["actions"], fe)
-	}
-	return s, nil
-}
-
-// trimConfig drops the prefix that fail will put there again.
-func trimConfig(err error) error {
-	var fe *FieldError
-	if errors.As(err, &fe) {
-		return &FieldError{Field: strings.TrimPrefix(fe.Field, "config."), Reason: fe.Reason}
-	}
-	return err
-}
-
-func (d *fileReader) actions() ([]Action, []int64, error) {
-	at := d.start()
-	if t, err := d.dec.Token(); err != nil || t != json.Delim('[') {
-		if err == nil {
-			err = errors.New("must be an array")
-		}
-		return nil, nil, d.fail("actions", at, err)
-	}
-	var actions []Action
-	var lines []int64
-	for d.dec.More() {
-		at := d.start()
-		where := fmt.Sprintf("actions[%d]", len(actions))
-		if len(actions) == MaxActions {
-			return nil, nil, d.fail(where, at, fmt.Errorf("a schedule has at most %d actions", MaxActions))
-		}
-		var f fileAction
-		if err := d.dec.Decode(&f); err != nil {
-			return nil, nil, d.fail(where, at, err)
-		}
-		a, err := f.action()
-		if err != nil {
-			return nil, nil, d.fail(where, at, err)
-		}
-		actions, lines = append(actions, a), append(lines, at)
-	}
-	_, err := d.dec.Token()
-	if err != nil {
-		err = d.fail("actions", d.start(), err)
-	}
-	return actions, lines, err
-}
-
 func (c *fileConfig) config() (Config, error) {
-	out := Config{Clients: c.Clients, Lease: c.Lease, Storage: c.Storage, FirstToken: c.FirstToken, Messages: c.Messages}
+	out := Config{Clients: c.Clients, Lease: c.Lease.Config, Storage: c.Storage, FirstToken: c.FirstToken, Messages: c.Messages}
 	for name, text := range c.Offsets {
 		n := NodeNamed(name)
 		if n == 0 {

@@ -158,11 +158,11 @@ func (w *World) receive(m *message) {
 	if i >= w.setup.cfg.Clients || m.op == model.OpWrite || m.op == model.OpRead || m.op == model.OpGet {
 		return
 	}
-	out := w.setup.subject.Client.Receive(&w.clients[i].ClientState, now, m.answer)
 	why := model.ReasonLapsed
-	if m.answer.Code != lease.CodeGranted && m.answer.Code != lease.CodeFenced {
+	if c := w.clients[i].State(); m.answer.Code != lease.CodeGranted && m.answer.Code != lease.CodeFenced && now.Boot < c.Deadline {
 		why = model.ReasonRefused
 	}
+	out := w.setup.subject.Client.Receive(&w.clients[i].ClientState, now, m.answer)
 	w.sync(i, &m.sent, why)
 	w.sendAll(m.to, out)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"fencepost/model"
 )
@@ -40,7 +41,12 @@ type Schedule struct {
 	Actions []Action
 }
 
-// Validate returns a *[FieldError] for the first thing that makes no sense.
+// maxTicks bounds the ticks in all calm of a schedule, and so the time that
+// running an unknown one takes.
+const maxTicks = 1 << 20
+
+// Validate returns a *[FieldError] for the first thing that makes no sense, or
+// nil.
 func (s *Schedule) Validate() error {
 	if err := s.Config.Validate(); err != nil {
 		return err
@@ -48,6 +54,7 @@ func (s *Schedule) Validate() error {
 	if len(s.Actions) > MaxActions {
 		return badField("actions", "%d are more than %d", len(s.Actions), MaxActions)
 	}
+	ticks := time.Duration(0)
 	seen := make(map[int32]bool, len(s.Actions))
 	for i := range s.Actions {
 		a := &s.Actions[i]
@@ -58,6 +65,11 @@ func (s *Schedule) Validate() error {
 		if err := s.Config.check(a); err != nil {
 			fe := err.(*FieldError)
 			return badField(fmt.Sprintf("actions[%d].%s", i, fe.Field), "%s", fe.Reason)
+		}
+		if a.Kind == Calm {
+			if ticks += a.D / a.every(); ticks > maxTicks {
+				return badField(fmt.Sprintf("actions[%d].every", i), "%v lets the schedule come to more than %d ticks of calm; raise it", a.every(), maxTicks)
+			}
 		}
 	}
 	return nil

@@ -81,6 +81,22 @@ func (w *World) rate(n model.Node, rates *[model.MaxNodes]int32) int64 {
 	return w.nodes[n].rate
 }
 
+// rates tells of the clocks that run otherwise for one advance only.
+func (w *World) rates(rates *[model.MaxNodes]int32, begin bool) {
+	if *rates == ([model.MaxNodes]int32{}) {
+		return
+	}
+	for i, r := range rates {
+		if n := &w.nodes[i]; r != 0 && int64(r) != n.rate {
+			e := model.Event{Kind: model.KindDrift, Node: model.Node(i), Value: int64(r)}
+			if !begin {
+				e.Value = n.rate
+			}
+			w.emit(&e)
+		}
+	}
+}
+
 // elapse moves real time and every clock by dt.
 func (w *World) elapse(dt int64, rates *[model.MaxNodes]int32) {
 	w.now += dt

@@ -13,7 +13,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -128,12 +127,6 @@ type message struct {
 	due      int64 // while it is calm
 }
 
-// Mismatch is an answer that differs from the specification's.
-type Mismatch struct {
-	Event     model.Event
-	Got, Want model.Answer
-}
-
 // NewWorld is a World at the beginning. The error is that of [Config.Validate].
 func NewWorld(cfg Config, subject Subject, opts Options) (World, error) {
 	if err := cfg.Validate(); err != nil {
@@ -220,6 +213,9 @@ func (w *World) Apply(a *Action) bool {
 	w.action, w.nextMsg = a.ID, 0
 	effective := w.apply(a)
 	w.counts.note(a.Kind, effective)
+	if w.setup.opts.Lockstep && w.violated == 0 {
+		w.compareState()
+	}
 	return effective
 }
 
@@ -230,7 +226,9 @@ func (w *World) apply(a *Action) bool {
 		if a.D <= 0 {
 			return false
 		}
+		w.rates(&a.Rates, true)
 		w.advance(int64(a.D), &a.Rates)
+		w.rates(&a.Rates, false)
 		return true
 	case Deliver:
 		return w.deliver(a.Msg)
@@ -341,10 +339,12 @@ func (w *World) act(a *Action, i int) bool {
 		w.sync(i, nil, model.ReasonResigned)
 	case Resign:
 		out = rules.Resign(&c.ClientState, now)
-		if stopping := c.State().Phase == lease.Stopping && before.State().Phase != lease.Stopping; stopping || out.Store.Op == lease.OpRelease {
+		why := model.ReasonLapsed // there may be no term left to give up
+		if out.Store.Op == lease.OpRelease || c.State().Phase == lease.Stopping && before.State().Phase != lease.Stopping {
+			why = model.ReasonResigned
 			w.emit(&model.Event{Kind: model.KindResign, Node: a.Who, Owner: c.term, Token: c.token})
 		}
-		w.sync(i, nil, model.ReasonResigned)
+		w.sync(i, nil, why)
 	}
 	w.sendAll(a.Who, out)
 	return c.ClientState != before || out != lease.Requests{}
@@ -468,7 +468,7 @@ func (w *World) emit(e *model.Event) {
 	if !o.Monitor && !o.Lockstep && o.Trace == nil {
 		return
 	}
-	e.At, e.Action = w.now, w.action
+	w.stamp(e)
 	switch e.Kind {
 	case model.KindLead, model.KindHandle, model.KindLapse, model.KindRestart, model.KindDelete:
 		e.Slow = w.slow()
@@ -488,20 +488,9 @@ func (w *World) emit(e *model.Event) {
 	}
 }
 
-func (w *World) compare(e *model.Event) {
-	var want model.Answer
-	if e.Node == StoreNode {
-		want = w.lease.Step(e)
-	} else {
-		want = w.guard.Step(e)
-	}
-	if got := model.AnswerOf(e); got != want {
-		w.mismatch = Mismatch{Event: *e, Got: got, Want: want}
-		if w.violated == 0 {
-			w.first = model.Violation{Invariant: model.Lockstep, At: e.At, Action: e.Action, Node: e.Node, Token: e.Token}
-		}
-		w.violated |= model.SetOf(model.Lockstep)
-	}
+func (w *World) stamp(e *model.Event) *model.Event {
+	e.At, e.Action = w.now, w.action
+	return e
 }
 
 // slow is the set of acting clients whose clock ran below the bound against
@@ -520,27 +509,4 @@ func (w *World) slow() (set uint16) {
 		}
 	}
 	return set
-}
-
-// ownerOf is the small identity of a holder.
-func ownerOf(h lease.Holder) model.Owner {
-	if h.Node == "" {
-		return model.Owner{}
-	}
-	return model.Owner{Node: nodeOf(h.Node), Boot: uint16(h.Nonce), Seq: uint32(h.Seq)}
-}
-
-func nodeOf(name string) model.Node {
-	switch {
-	case len(name) == 2 && name[0] == 'C':
-		return firstClient + model.Node(name[1]-'1')
-	case len(name) == 2 && name[0] == 'R':
-		return firstRaw + model.Node(name[1]-'1')
-	}
-	panic(fmt.Sprintf("sim: no node is called %q", name))
-}
-
-// holderOf is the holder with a small identity.
-func holderOf(o model.Owner) lease.Holder {
-	return lease.Holder{Node: names[o.Node].Name, Seq: uint64(o.Seq), Nonce: uint64(o.Boot)}
 }

@@ -12,8 +12,10 @@ import (
 // lane stands after it.
 type moment struct {
 	at       int64
+	until    int64 // at, or the last instant of those folded
 	sent     int64 // when the message left from; at where that is the same instant
 	text     string
+	note     string // what a write carries, in short
 	from, to model.Node
 	stroke   stroke
 	lanes    [model.MaxNodes]lane
@@ -32,7 +34,8 @@ const (
 	strokeBoth           // and its answer back at from, in the same instant
 	strokeRefused        // at to
 	strokeLost           // on its way to to
-	strokeSent           // to to, where it arrives later or never
+	strokeSent           // to to, where it arrives later
+	strokeNever          // to to, where it does not arrive while the run lasts
 	strokeCut            // the link is cut: no message
 )
 
@@ -68,25 +71,29 @@ type routine uint8
 const (
 	notRoutine routine = iota
 	renewal
-	answer // to a renewal, which arrived later than it was handled
+	answer          // to a renewal, which arrived later than it was handled
+	repeatedAcquire // while it holds already
 	refusedAcquire
 	leaseQuery
 	lostMessage
 	wallJump
+	clockTrue
 	routines
 )
 
 var routineNouns = [routines]struct{ one, many string }{
-	renewal:        {"renewal", "renewals"},
-	answer:         {"answer", "answers"},
-	refusedAcquire: {"refused acquire", "refused acquires"},
-	leaseQuery:     {"query", "queries"},
-	lostMessage:    {"lost message", "lost messages"},
-	wallJump:       {"wall clock jump", "wall clock jumps"},
+	renewal:         {"renewal", "renewals"},
+	answer:          {"answer", "answers"},
+	repeatedAcquire: {"repeated acquire", "repeated acquires"},
+	refusedAcquire:  {"refused acquire", "refused acquires"},
+	leaseQuery:      {"query", "queries"},
+	lostMessage:     {"lost message", "lost messages"},
+	wallJump:        {"wall clock jump", "wall clock jumps"},
+	clockTrue:       {"clock true again", "clocks true again"},
 }
 
 // foldFrom is how many moments of routine in a row are folded.
-const foldFrom = 4
+const foldFrom = 3
 
 // trail is what became of a request.
 type trail struct {
@@ -96,6 +103,7 @@ type trail struct {
 	handled  bool // the events show it being handled
 	returned bool
 	lost     bool
+	again    bool // an acquire that got the token of the grant before
 	code     model.Code
 }
 
@@ -111,8 +119,8 @@ type story struct {
 	since   [model.MaxNodes]int64 // asleep or down since
 	moments []moment
 
-	handled model.Msg // the request that the last moment shows being handled
-	open    bool      // what follows from the last event belongs to the last moment
+	handled int  // the index of the event by which the last moment was a request handled; -1 if it was none
+	open    bool // what follows from the last event belongs to the last moment
 }
 
 // tell makes the story of events: the moments to show, and the nodes that
@@ -121,7 +129,7 @@ func tell(events []model.Event, names *model.Names, o *Options) ([]moment, []mod
 	if names == nil {
 		names = &model.Names{}
 	}
-	s := story{names: names, events: events, trails: trailsOf(events), violation: o.Violation, violating: violating(events, o.Violation)}
+	s := story{names: names, events: events, handled: -1, trails: trailsOf(events), violation: o.Violation, violating: violating(events, o.Violation)}
 	for i := range events {
 		s.next(i)
 	}
@@ -130,19 +138,27 @@ func tell(events []model.Event, names *model.Names, o *Options) ([]moment, []mod
 
 func trailsOf(events []model.Event) map[model.Msg]trail {
 	trails := map[model.Msg]trail{}
+	var granted uint64
 	for i := range events {
 		e := &events[i]
+		if e.Req == (model.Msg{}) {
+			continue
+		}
 		t, known := trails[e.Req]
 		switch e.Kind {
 		case model.KindInvoke:
 			t = trail{request: i, sent: e.At}
 		case model.KindDuplicate:
-			if original, ok := trails[e.Req]; ok && toServer(e.Op, e.Node, e.Peer, &events[original.request]) {
+			// The copy of a request is a request of its own; that of an answer is not.
+			if original, ok := trails[e.Req]; ok && events[original.request].Peer == e.Node {
 				trails[e.Msg] = trail{request: original.request, sent: original.sent}
 			}
 			continue
 		case model.KindHandle:
 			t.handled, t.arrived, t.code = true, e.At, e.Code
+			if e.Op == model.OpAcquire && e.Code == model.CodeGranted {
+				t.again, granted = e.Token == granted, e.Token
+			}
 		case model.KindReturn:
 			t.returned = true
 		case model.KindLose:
@@ -158,10 +174,14 @@ func trailsOf(events []model.Event) map[model.Msg]trail {
 	return trails
 }
 
-// toServer reports whether a message to node is the request itself, not its
-// answer.
-func toServer(_ model.Op, node, _ model.Node, request *model.Event) bool {
-	return request.Kind == model.KindInvoke && request.Peer == node
+// trail is what became of the request that event i is about. Of one that has
+// no name nothing is known.
+func (s *story) trail(i int) trail {
+	e := &s.events[i]
+	if t, ok := s.trails[e.Req]; ok {
+		return t
+	}
+	return trail{request: i, sent: e.At, arrived: e.At, handled: true, code: e.Code}
 }
 
 // violating finds the event that broke v: the one of its instant and action
@@ -250,52 +270,55 @@ func (s *story) next(i int) {
 	m, shown := s.moment(i)
 	clause := s.clause(e)
 	s.apply(e)
+	m.lanes, m.violated = s.lanes, i == s.violating
 	switch {
-	case clause != "" && s.open:
-		last := &s.moments[len(s.moments)-1]
-		if e.Kind == model.KindReturn {
-			break
-		}
-		last.text += ", " + clause
-		if last.stroke == strokeArrives && last.from == e.Node || last.stroke == strokeRefused && last.from == e.Node {
-			last.stroke = strokeBoth
-		}
-		if e.Kind == model.KindStepDown {
-			last.routine = notRoutine
-		}
-		if i == s.violating {
-			last.violated, s.open = true, false
-		}
-	case e.Kind == model.KindReturn && s.handled == e.Req && e.Req != (model.Msg{}) && i != s.violating && len(s.moments) > 0 && s.moments[len(s.moments)-1].at == e.At:
-		s.open = s.consequence(i)
-	case shown || i == s.violating:
-		m.violated = i == s.violating
+	case s.open && clause != "" && s.sameStep(i):
+		s.join(e, clause, m.violated)
+	case e.Kind == model.KindReturn && s.handled >= 0 && s.events[s.handled].Req == e.Req && s.events[s.handled].At == e.At && !m.violated:
+		// The answer came at once: what follows from it is told there.
+		s.open = true
+	case shown || m.violated:
 		s.moments = append(s.moments, m)
-		s.handled, s.open = model.Msg{}, false
-		if !m.violated {
-			switch e.Kind {
-			case model.KindHandle:
-				s.handled = e.Req
-			case model.KindReturn, model.KindResign, model.KindWorkDone:
-				s.open = true
-			}
+		s.handled, s.open = -1, false
+		switch {
+		case m.violated: // and ends there
+		case e.Kind == model.KindHandle:
+			s.handled = i
+		case e.Kind == model.KindReturn || e.Kind == model.KindResign || e.Kind == model.KindWorkDone:
+			s.open = true
 		}
 	default:
 		s.open = false
 	}
-	if len(s.moments) > 0 {
-		s.moments[len(s.moments)-1].lanes = s.lanes
+}
+
+// join tells what a client made of the last moment as its end.
+func (s *story) join(e *model.Event, clause string, violated bool) {
+	last := &s.moments[len(s.moments)-1]
+	last.text += ", " + clause
+	last.lanes = s.lanes
+	if (last.stroke == strokeArrives || last.stroke == strokeRefused) && last.from == e.Node {
+		last.stroke = strokeBoth
+	}
+	if e.Kind != model.KindExtend {
+		last.routine = notRoutine
+	}
+	if violated {
+		last.violated, s.open = true, false
 	}
 }
 
-// consequence reports whether the event after i is what its receiver made of
-// it, in the same step.
-func (s *story) consequence(i int) bool {
-	if i+1 == len(s.events) {
-		return false
-	}
-	e, next := &s.events[i], &s.events[i+1]
-	return next.Node == e.Node && next.At == e.At && next.Action == e.Action && s.clause(next) != ""
+// sameStep reports whether event i is of the same step of the same node as the
+// one before.
+func (s *story) sameStep(i int) bool {
+	e, before := &s.events[i], &s.events[i-1]
+	return e.Node == before.Node && e.At == before.At && e.Action == before.Action
+}
+
+// followed reports whether a client made something of event i, as the next
+// event says.
+func (s *story) followed(i int) bool {
+	return i+1 < len(s.events) && s.sameStep(i+1) && s.clause(&s.events[i+1]) != ""
 }
 
 // apply moves the lanes on.
@@ -354,8 +377,7 @@ func fold(moments []moment, names *model.Names) []moment {
 		}
 		switch {
 		case j-i >= foldFrom:
-			m := moment{at: moments[i].at, sent: moments[i].at, lanes: moments[j-1].lanes, folded: true, text: count(moments[i:j], names)}
-			out = append(out, m)
+			out = append(out, folded(moments[i:j], count(moments[i:j], names)))
 		case j > i:
 			out = append(out, moments[i:j]...)
 		default:
@@ -365,6 +387,12 @@ func fold(moments []moment, names *model.Names) []moment {
 		i = j
 	}
 	return out
+}
+
+// folded is one moment for several.
+func folded(moments []moment, text string) moment {
+	first, last := &moments[0], &moments[len(moments)-1]
+	return moment{at: first.at, until: last.at, sent: first.at, lanes: last.lanes, folded: true, text: text}
 }
 
 // count says what moments of routine were.
@@ -412,13 +440,11 @@ func cutTo(moments []moment, n int) []moment {
 	end = max(end, start+n)
 	var out []moment
 	if start > 0 {
-		m := moments[start-1]
-		out = append(out, moment{at: moments[0].at, sent: moments[0].at, lanes: m.lanes, folded: true, text: fmt.Sprintf("%d earlier moments left out", start)})
+		out = append(out, folded(moments[:start], fmt.Sprintf("%d earlier moments left out", start)))
 	}
 	out = append(out, moments[start:end]...)
 	if end < len(moments) {
-		m := moments[len(moments)-1]
-		out = append(out, moment{at: moments[end].at, sent: moments[end].at, lanes: m.lanes, folded: true, text: fmt.Sprintf("%d later moments left out", len(moments)-end)})
+		out = append(out, folded(moments[end:], fmt.Sprintf("%d later moments left out", len(moments)-end)))
 	}
 	return out
 }

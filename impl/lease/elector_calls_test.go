@@ -1,0 +1,260 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fencepost/impl/clock"
+)
+
+// The store hangs in every call after the first and ignores the end of contexts.
+func TestElectorStepsDownOnTimeWhileCallsHangAndIgnoreTheirContext(t *testing.T) {
+	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op == OpRenew {
+			<-s.gate
+		}
+		return call()
+	}
+	play(t, hung, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		terms := make(chan Term, 3)
+		var cause error
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			terms <- term
+			<-ctx.Done()
+			if cause == nil {
+				cause = context.Cause(ctx)
+			}
+			s.note("stop")
+			return context.Cause(ctx)
+		})
+		term := <-terms
+		s.until(9*sec - 1)
+		diff(t, "valid before the deadline", term.Valid(), true)
+		s.until(9 * sec)
+		diff(t, "valid at the deadline", term.Valid(), false)
+		if !errors.Is(cause, ErrLapsed) || !strings.Contains(cause.Error(), `"db"`) {
+			t.Errorf("cause: %v, want ErrLapsed, which names the lease", cause)
+		}
+		s.until(9500 * ms)
+		s.script("0s acquire", "3s renew", "4s renew", "5s renew", "6s renew", "7s renew", "8s renew", "9s stop", "9s acquire")
+		// What hangs is no obstacle to the next term, once the lease has lapsed.
+		s.until(10 * sec)
+		diff(t, "next token", (<-terms).Token, Token(2))
+		close(s.gate)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorCountsFromTheSendOfASlowSuccess(t *testing.T) {
+	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op != OpRenew {
+			return call()
+		}
+		if s.clk.Now() == 3*sec {
+			time.Sleep(5 * sec)
+			return call()
+		}
+		return Grant{}, errLost
+	}
+	play(t, slow, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(8500 * ms)
+		diff(t, "deadline after the slow renewal", s.e.Term().Deadline(), 12*sec)
+		s.until(12 * sec)
+		diff(t, "stopped", s.count("stop"), 1)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorSurvivesLostRenewals(t *testing.T) {
+	lossy := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op == OpRenew && s.count("renew")%3 != 0 { // it is noted already
+			return Grant{}, errLost
+		}
+		return call()
+	}
+	play(t, lossy, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(100 * sec)
+		diff(t, "terms", s.count("lead under 1"), 1)
+		diff(t, "leads", s.e.IsLeader(), true)
+		// 3s, 4s, 5s after the send that succeeded last, and so every 5s.
+		diff(t, "renewals, two in three of them lost", s.count("renew"), 60)
+		cancel()
+		<-done
+	})
+}
+
+// unanswered counts the calls in flight.
+type unanswered struct {
+	sync.Mutex
+	now, most int
+}
+
+func (u *unanswered) during(call func() (Grant, error)) (Grant, error) {
+	u.Lock()
+	u.now++
+	u.most = max(u.most, u.now)
+	u.Unlock()
+	defer func() {
+		u.Lock()
+		u.now--
+		u.Unlock()
+	}()
+	return call()
+}
+
+func TestElectorBoundsHungCallsAndStillNoticesARecovery(t *testing.T) {
+	var u unanswered
+	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		return u.during(func() (Grant, error) {
+			if s.clk.Now() < 5*sec {
+				return hang(ctx) // a dead connection; the next one may be alive
+			}
+			return call()
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t, clk: clock.Monotonic()}
+		s.memory = newMemory(t, s.clk, MemoryOptions{})
+		store := proxy{s.memory, func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+			return hung(s, ctx, req, call)
+		}}
+		cfg := tenSeconds
+		cfg.RetryInterval = 10 * ms
+		s.e, _ = NewElector(store, s.clk, cfg, ElectorOptions{Resource: "db", Node: "alice"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(5 * sec)
+		diff(t, "leads while the store hangs", s.e.IsLeader(), false)
+		s.until(5*sec + 20*ms)
+		diff(t, "leads two retries after it recovered", s.e.IsLeader(), true)
+		diff(t, "most calls at once", u.most, maxCalls)
+		cancel()
+		<-done
+		diff(t, "calls after Run", u.now, 0)
+	})
+}
+
+func TestElectorGivesASlowStoreItsTime(t *testing.T) {
+	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		select {
+		case <-time.After(4 * sec): // four retry intervals
+			return call()
+		case <-ctx.Done():
+			return Grant{}, ctx.Err()
+		}
+	}
+	play(t, slow, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(60 * sec)
+		diff(t, "terms", s.count("lead under 1"), 1)
+		diff(t, "leads", s.e.IsLeader(), true)
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorShutdownIsBoundedByItsOwnTimer(t *testing.T) {
+	for name, c := range map[string]struct {
+		hang func(s *stage, ctx context.Context)
+		want time.Duration // the release timeout is 3s, and twice that for the deaf
+	}{
+		"calls that heed their context":   {func(_ *stage, ctx context.Context) { <-ctx.Done() }, 5 * sec},
+		"calls that ignore their context": {func(s *stage, _ context.Context) { <-s.gate }, 8 * sec},
+	} {
+		for _, op := range []Op{OpRelease, OpAcquire} {
+			hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+				if req.Op == op {
+					c.hang(s, ctx)
+					return Grant{}, errLost
+				}
+				return call()
+			}
+			play(t, hung, nil, func(s *stage) {
+				ctx, cancel := context.WithCancel(s.Context())
+				done := s.run(ctx, s.untilDone)
+				s.until(2 * sec)
+				cancel()
+				<-done
+				diff(t, fmt.Sprintf("%s: %v hangs: Run returned at", name, op), s.clk.Now(), c.want)
+				close(s.gate)
+			})
+		}
+	}
+}
+
+func TestElectorReleasesWhatItIsGrantedWhileShuttingDown(t *testing.T) {
+	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		g, err := call()
+		if req.Op == OpAcquire {
+			time.Sleep(900 * ms)
+		}
+		return g, err
+	}
+	for _, fencers := range [][]Fencer{nil, {fencerFunc(func(context.Context, Token) error { return nil })}} {
+		play(t, slow, fencers, func(s *stage) {
+			ctx, cancel := context.WithCancel(s.Context())
+			done := s.run(ctx, s.untilDone)
+			s.until(500 * ms)
+			cancel()
+			<-done
+			s.script("0s acquire", "900ms release", "900ms returned")
+		})
+	}
+}
+
+// How a Store's grant and error become the reply that the client takes.
+func TestAnswersOfStoresAndStoragesAsReplies(t *testing.T) {
+	wrap := func(err error) error { return fmt.Errorf("rpc: %w", err) }
+	for _, c := range []struct {
+		op    Op
+		err   error
+		code  Code
+		known bool
+	}{
+		{OpAcquire, nil, CodeGranted, true},
+		{OpRenew, nil, CodeGranted, true},
+		{OpRelease, nil, CodeReleased, true},
+		{OpFence, nil, CodeFenced, true},
+		{OpAcquire, wrap(&HeldError{}), CodeHeld, true},
+		{OpRenew, wrap(&HeldError{}), CodeHeld, true}, // ends the term, not "try again"
+		{OpAcquire, wrap(&DelayError{}), CodeDelayed, true},
+		{OpRenew, wrap(&LapsedError{}), CodeLapsed, true},
+		{OpRenew, wrap(&LostError{}), CodeLost, true},
+		{OpRenew, wrap(ErrNotHeld), CodeLost, true},
+		{OpAcquire, wrap(&InvalidError{}), CodeInvalid, true},
+		{OpFence, wrap(ErrStale), CodeStale, true},
+		{OpFence, wrap(ErrNotHeld), CodeNone, false},
+		{OpRenew, wrap(ErrStale), CodeNone, false},
+		{OpRenew, errLost, CodeNone, false},
+		{OpAcquire, context.DeadlineExceeded, CodeNone, false},
+		{OpFence, context.Canceled, CodeNone, false},
+	} {
+		req := Request{Op: c.op, Holder: alice, Token: 7, TTL: 10 * sec, Sent: 5 * sec}
+		rep, known := answer(req, Grant{"db", alice, 7, 8 * sec}, c.err)
+		want := Reply{Op: c.op, Code: c.code, Holder: alice, Asked: 7, Sent: 5 * sec}
+		if c.code == CodeGranted {
+			want.Token, want.TTL, want.Current = 7, 8*sec, alice
+		}
+		diff(t, fmt.Sprintf("%v, %v", c.op, c.err), rep, want)
+		diff(t, "known", known, c.known)
+	}
+	for name, g := range map[string]Grant{"somebody else's": {"db", bob, 7, sec}, "without a token": {"db", alice, 0, sec}} {
+		if _, known := answer(acquire(alice, sec), g, nil); known {
+			t.Errorf("a grant %s was taken for an answer", name)
+		}
+	}
+}

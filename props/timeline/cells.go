@@ -1,0 +1,94 @@
+package timeline
+
+import (
+	"strings"
+	"unicode"
+)
+
+// clean makes text from outside fit for a terminal: nothing that moves the
+// cursor, sets colours, combines or takes no room.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case r == unicode.ReplacementChar || !unicode.IsPrint(r) || unicode.In(r, unicode.Mn, unicode.Me):
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// wide are the ranges of runes that take two columns in a terminal, after
+// Unicode's East Asian Width, in round numbers on the side of too much.
+var wide = [...][2]rune{
+	{0x1100, 0x115F}, {0x231A, 0x231B}, {0x23E9, 0x23FF}, {0x25FD, 0x25FE}, {0x2614, 0x27BF}, {0x2B1B, 0x2B55}, {0x2E80, 0xA4CF}, {0xA960, 0xA97F},
+	{0xAC00, 0xD7FF}, {0xF900, 0xFAFF}, {0xFE10, 0xFE6F}, {0xFF00, 0xFFE6}, {0x16FE0, 0x18FFF}, {0x1AFF0, 0x1B2FF}, {0x1F000, 0x1FAFF}, {0x20000, 0x3FFFF},
+}
+
+// cells is how many columns r takes.
+func cells(r rune) int {
+	if r < wide[0][0] {
+		return 1
+	}
+	for _, w := range wide {
+		if r >= w[0] && r <= w[1] {
+			return 2
+		}
+	}
+	return 1
+}
+
+func width(s string) (n int) {
+	for _, r := range s {
+		n += cells(r)
+	}
+	return n
+}
+
+// wrap breaks text into lines of at most n columns, between words where it
+// can. n is at least 2.
+func wrap(text string, n int) []string {
+	var lines []string
+	line, used := "", 0
+	for word := range strings.FieldsSeq(text) {
+		w := width(word)
+		if used > 0 && used+1+w <= n {
+			line, used = line+" "+word, used+1+w
+			continue
+		}
+		if used > 0 {
+			lines = append(lines, line)
+		}
+		line, used = word, w
+		for used > n {
+			head := head(line, n)
+			lines = append(lines, head)
+			line = line[len(head):]
+			used = width(line)
+		}
+	}
+	if used > 0 || len(lines) == 0 {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// head is as much of the beginning of s as n columns hold.
+func head(s string, n int) string {
+	used := 0
+	for i, r := range s {
+		if used += cells(r); used > n {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// short is s in at most n columns, its end replaced by mark if it is longer.
+func short(s string, n int, mark string) string {
+	if width(s) <= n {
+		return s
+	}
+	return head(s, n-width(mark)) + mark
+}
