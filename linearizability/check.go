@@ -164,29 +164,28 @@ func (v *Verdict) decide(ctx context.Context, o Options) {
 }
 
 // A service that is right explains itself quickly; one that is wrong makes the
-// search try everything. So it first tries for a number of steps, then cleverly
-// for a number of steps, which costs more a step.
+// search try everything. So a look first tries plainly, for some moves an
+// operation, and then cleverly, at more cost a move.
 const (
-	plainSteps   = 100 // for each operation
-	patientSteps = 50_000
-	eagerSteps   = 100_000 // of a beginning of the history
+	plainMoves = 50
+	lookMoves  = 100_000
 )
 
-// look searches a partition: for the given number of steps where the answer is
-// not found by simpler means.
-func look(ctx context.Context, h *History, p *partition, memory int64, steps int) (*search, porcupine.CheckResult) {
+// look searches a partition, for the given number of moves where it has no
+// answer sooner.
+func look(ctx context.Context, h *History, p *partition, memory int64, moves int) (*search, porcupine.CheckResult) {
 	plain := newSearch(ctx, h, p, memory)
-	plain.limit = plainSteps * (plainSteps + len(p.actions))
+	plain.limit = plainMoves * (100 + len(p.actions))
 	if result := plain.run(); result != porcupine.Unknown {
 		return plain, result
 	}
 	patient := newSearch(ctx, h, p, memory)
-	patient.limit, patient.eager, patient.patient = min(steps, patientSteps), true, true
+	patient.limit, patient.eager, patient.patient = min(moves, lookMoves), true, true
 	if result := patient.run(); result == porcupine.Ok {
 		return patient, result
 	}
 	eager := newSearch(ctx, h, p, memory)
-	eager.limit, eager.eager = steps, true
+	eager.limit, eager.eager = moves, true
 	return eager, eager.run()
 }
 
@@ -201,7 +200,10 @@ func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 			out.Unknown++
 		}
 	}
-	s, result := look(ctx, h, &p.p, memory, eagerSteps)
+	if p.p.explained(h.effects) {
+		return out
+	}
+	s, result := look(ctx, h, &p.p, memory, lookMoves)
 	if result == porcupine.Ok {
 		return out
 	}
@@ -247,15 +249,15 @@ func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *
 		return span{}, nil, false
 	}
 	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
-	try := func(i, steps int) (*search, porcupine.CheckResult) {
+	try := func(i, moves int) (*search, porcupine.CheckResult) {
 		cut, err := p.family.compile(h, p.model, before(p.spans, returns[i].ret))
 		if err != nil {
 			return failed, porcupine.Unknown
 		}
-		return look(ctx, h, &cut, memory, steps)
+		return look(ctx, h, &cut, memory, moves)
 	}
 	i := sort.Search(len(returns)-1, func(i int) bool {
-		_, result := try(i, eagerSteps)
+		_, result := try(i, lookMoves)
 		return result != porcupine.Ok
 	})
 	s, result := try(i, math.MaxInt)

@@ -93,7 +93,7 @@ func findings(h *History, spans []span, beliefs []term) []Finding {
 	r.continuity(beliefs)
 	g := grantsOf(h, spans)
 	r.tokens(g, spans)
-	r.led(g, beliefs, spans)
+	r.led(g, beliefs)
 	r.writes(g, spans, beliefs)
 	return r.found
 }
@@ -138,9 +138,9 @@ func (r *report) overlap(a, b term) {
 		why = fmt.Sprintf("no grant to %s is on record", quote(a.owner))
 	}
 	switch {
-	case a.waived || b.waived:
+	case a.waived != "" || b.waived != "":
 		f.Violates = false
-		why = "an operator deleted the lease"
+		why = cmp.Or(a.waived, b.waived)
 	case both <= 2*r.h.Meta.Eps:
 		f.Violates = false
 		why = "within the error of the time stamps"
@@ -186,13 +186,9 @@ func (r *report) continuity(beliefs []term) {
 
 // led reports beliefs under a token that was never granted to the believer
 // (invariant 4).
-func (r *report) led(g grants, beliefs []term, spans []span) {
-	call := make(map[int]int64, len(spans))
-	for _, s := range spans {
-		call[s.Call] = s.call
-	}
+func (r *report) led(g grants, beliefs []term) {
 	for _, t := range beliefs {
-		if !t.led || g.may(t.key, t.owner, t.token, call[t.op.Call]) {
+		if !t.led || g.may(t.key, t.owner, t.token, t.begun) {
 			continue
 		}
 		r.add(Finding{
@@ -313,9 +309,9 @@ func (r *report) writes(g grants, spans []span, beliefs []term) {
 
 // barrier judges one landed write by who had begun to lead before its call.
 func (r *report) barrier(s span, token uint64, owner, key string, beliefs []term) {
-	at := r.h.Events[s.Call].Time - 2*r.h.Meta.Eps
+	call := r.h.Events[s.Call].Time - 2*r.h.Meta.Eps
 	for _, t := range beliefs {
-		if t.begin <= at && t.token > token {
+		if t.begun < s.call && t.begin <= call && t.token > token {
 			r.add(Finding{
 				Invariant: model.Barrier, Key: key, Blame: BlameClient, Violates: true,
 				Text: fmt.Sprintf("a write of %s to %s landed with token %d after %s had begun to lead under %d", quote(owner), quote(key), token, quote(t.owner), t.token),

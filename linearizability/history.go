@@ -125,6 +125,11 @@ type History struct {
 	Name   string // of the file, for messages
 	Meta   Meta
 	Events []Event
+
+	// effects are the calls, as positions in Events, in the order in which the
+	// service carried them out, where that is known. It need not be searched for
+	// then, unless it turns out to explain nothing.
+	effects []int
 }
 
 // Op is one operation: its call and, if it returned, its return, as positions

@@ -34,6 +34,9 @@ func compileLease(h *History, _ Model, ops []span) (partition, error) {
 				next := state.(*leaseState).step(c.params, c.timed[a.timed])
 				return next, next != nil
 			},
+			maybe: func(state any, a *action) any {
+				return &leaseState{state.(*leaseState).after(c.params, c.timed[a.timed])}
+			},
 			equal: func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
 			hash:  func(s any) uint64 { return s.(*leaseState).hash() },
 			show:  func(s any) string { return s.(*leaseState).show(c.owners) },
@@ -214,10 +217,7 @@ type leaseState struct {
 
 // step is what op makes of the set; nil if nothing.
 func (s *leaseState) step(p model.TimedParams, op model.TimedOp) *leaseState {
-	next := make([]model.TimedState, 0, len(s.set)+1)
-	for _, t := range s.set {
-		next = p.AppendStep(next, t, op)
-	}
+	next := s.after(p, op)
 	if op.Outcome == model.TimedUnknown {
 		// The search has its own way to say that op did not happen.
 		next = slices.DeleteFunc(next, func(t model.TimedState) bool { return s.has(t) })
@@ -226,6 +226,15 @@ func (s *leaseState) step(p model.TimedParams, op model.TimedOp) *leaseState {
 		return nil
 	}
 	return &leaseState{set: next}
+}
+
+// after is what op, if it happened, may make of the set.
+func (s *leaseState) after(p model.TimedParams, op model.TimedOp) []model.TimedState {
+	next := make([]model.TimedState, 0, len(s.set)+1)
+	for _, t := range s.set {
+		next = p.AppendStep(next, t, op)
+	}
+	return next
 }
 
 func (s *leaseState) has(t model.TimedState) bool {

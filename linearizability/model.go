@@ -62,6 +62,9 @@ func (m Model) String() string {
 type machine struct {
 	init any
 	step func(state any, a *action) (any, bool)
+	// maybe, if set, is step for an unknown action of which nobody knows whether
+	// it happened.
+	maybe func(state any, a *action) any
 	// equal and hash are those of states; nil if states are compared by ==.
 	equal func(a, b any) bool
 	hash  func(state any) uint64

@@ -29,12 +29,13 @@ type search struct {
 	width    int // how many lanes there are
 	segments []segment
 	memory   int64                // bytes that the cache of a segment may take, about
-	limit    int                  // of steps
+	limit    int                  // of moves
 	eager    bool                 // answers that change nothing come first
 	patient  bool                 // and unknown actions late: it finds an order sooner, or none though there is one
 	bad      []map[uint64][]*node // by segment, the states from which it fails
 
 	steps   int    // tried
+	moves   int    // of these, possible
 	stopped string // why the search gave up; empty if it did not
 	deepest int    // the last segment that was entered
 	entry   *node  // the state in which it was first entered
@@ -181,10 +182,6 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 			s.stopped = fmt.Sprintf("gave up after %d steps: %v", s.steps, context.Cause(s.ctx))
 			return false, nil
 		}
-		if s.steps > s.limit {
-			s.stopped = fmt.Sprintf("gave up after %d steps", s.limit)
-			return false, nil
-		}
 		defer func() {
 			// Porcupine runs this on a goroutine of its own, where a panic would
 			// end the process.
@@ -197,8 +194,13 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 		if !ok {
 			return false, nil
 		}
+		s.moves++
 		if configs++; configs > limit {
 			s.stopped = fmt.Sprintf("gave up after %d steps: more would take too much memory", s.steps)
+			return false, nil
+		}
+		if s.moves > s.limit {
+			s.stopped = fmt.Sprintf("gave up after %d steps", s.steps)
 			return false, nil
 		}
 		n := next.(*node)
@@ -241,7 +243,7 @@ func (s *search) porcupine(k int, start *node) (porcupine.Model, []porcupine.Ope
 			}
 		}
 	}
-	if s.eager { spread(ops) }
+	spread(ops)
 	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none}
 	if s.eager {
 		begin.done = make([]uint64, (len(seg.known)+63)/64)
@@ -363,4 +365,44 @@ func (s *search) force(seg segment, n *node) {
 			}
 		}
 	}
+}
+
+// explained reports whether the given order of calls explains the partition: it
+// has every known action, respects the times at which they ran, and the machine
+// can run it.
+func (p *partition) explained(calls []int) bool {
+	if len(calls) == 0 {
+		return false
+	}
+	at := make(map[int]*action, len(p.actions))
+	known := 0
+	for i := range p.actions {
+		at[p.actions[i].Call] = &p.actions[i]
+		if !p.actions[i].unknown {
+			known++
+		}
+	}
+	state, called := p.machine.init, int64(0)
+	for _, call := range calls {
+		a := at[call]
+		if a == nil {
+			continue // of another partition, or explains nothing
+		}
+		if called = max(called, a.call); called > a.ret {
+			return false
+		}
+		if a.unknown && p.machine.maybe != nil {
+			state = p.machine.maybe(state, a)
+			continue
+		}
+		next, ok := p.machine.step(state, a)
+		if !ok {
+			return false
+		}
+		state = next
+		if !a.unknown {
+			known--
+		}
+	}
+	return known == 0
 }

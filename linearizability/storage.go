@@ -15,10 +15,13 @@ const (
 )
 
 // The errors that every operation may fail with, and that are no evidence: the
-// request never left its client, or is refused whatever the state.
+// request never left its client, or is refused whatever the state. A storage
+// that asks the lease itself refuses what the lease does not carry, which says
+// nothing of the tokens it has seen.
 const (
-	notSent = "not-sent"
-	invalid = "invalid"
+	notSent    = "not-sent"
+	invalid    = "invalid"
+	notCarried = "not-carried"
 )
 
 // compileStorage makes a machine of one storage under fencing tokens
@@ -59,10 +62,10 @@ func compileStorage(h *History, _ Model, ops []span) (partition, error) {
 		if op.Type == Fail {
 			switch word := h.errorWord(op.Op); word {
 			case "stale":
-			case "", notSent, invalid:
+			case "", notSent, invalid, notCarried:
 				continue
 			default:
-				return partition{}, h.errorAt(op.Return, "error", "want stale, invalid or not-sent, not %s", quote(word))
+				return partition{}, h.errorAt(op.Return, "error", "want stale, not-carried, invalid or not-sent, not %s", quote(word))
 			}
 			a.kind, a.answer = storeStale, true
 			a.limit = math.MaxUint64

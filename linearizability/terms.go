@@ -13,14 +13,16 @@ type term struct {
 	key, owner string
 	token      uint64
 	begin, end int64
+	asked      int64 // place of the call of the acquire
+	begun      int64 // place at which it began: the lead's call, or the return of the acquire or the last fence
 	// entitled is until when the store must not have granted the lease to
 	// anybody else: a TTL after the call of the last acquire or renewal that
 	// succeeded, on the fastest clock the store may have, unless the owner gave
 	// it up before. NoTime if no grant is on record.
 	entitled int64
-	led      bool // recorded by lead; else what a correct client may have believed
-	waived   bool // an operator deleted the lease meanwhile
-	op       Op   // the lead, or the acquire
+	led      bool   // recorded by lead; else what a correct client may have believed
+	waived   string // why it may overlap with another; empty if it may not
+	op       Op     // the lead, or the acquire
 }
 
 // moment is where an operation matters to a term: a success or refusal when it
@@ -32,16 +34,16 @@ type moment struct {
 }
 
 // terms returns the beliefs recorded by lead, in the order in which they began;
-// of an owner without any, those that a correct client may have had: from the
-// return of its acquire (or of its last fence under that token, where it has a
+// of a lease without any, those that correct clients may have had: from the
+// return of an acquire (or of the last fence under its token, where there is a
 // barrier) to the first of the end of its window, the call of a release, and
 // the return of a refusal.
 func terms(h *History, spans []span) []term {
 	if !h.Timed() {
 		return nil
 	}
-	s := sweep{h: h, open: make(map[holding]int), fenced: make(map[holding]int64)}
-	leads := make(map[holding]bool)
+	s := sweep{h: h, open: make(map[holding]int), fenced: make(map[fence]moment)}
+	leads := make(map[string]bool) // by lease
 	var moments []moment
 	for _, sp := range spans {
 		call := &h.Events[sp.Call]
@@ -53,7 +55,7 @@ func terms(h *History, spans []span) []term {
 			}
 			m.place, m.time = sp.ret, h.Events[sp.Return].Time
 		case "lead":
-			leads[holding{h.name(sp.Op, "key"), h.name(sp.Op, "owner")}] = true
+			leads[h.name(sp.Op, "key")] = true
 		case "release", "delete":
 		default:
 			continue
@@ -64,33 +66,53 @@ func terms(h *History, spans []span) []term {
 	for _, m := range moments {
 		s.take(m)
 	}
+	type grant struct {
+		key, owner string
+		token      uint64
+	}
+	derived := make(map[grant]*term) // the last of each
+	for i := range s.terms {
+		if t := &s.terms[i]; !t.led {
+			for _, owner := range []string{t.owner, ""} { // who fenced may not be on record
+				fenced := s.fenced[fence{owner, t.token}]
+				t.begin, t.begun = max(t.begin, fenced.time), max(t.begun, fenced.place)
+			}
+			t.entitled = t.end
+			derived[grant{t.key, t.owner, t.token}] = t
+		}
+	}
 	for i := range s.terms {
 		t := &s.terms[i]
-		if !t.led {
-			t.entitled = t.end
-			t.begin = max(t.begin, s.fenced[holding{t.owner, Uint(t.token).String()}])
-			continue
+		if d := derived[grant{t.key, t.owner, t.token}]; t.led && d != nil {
+			t.entitled, t.asked = d.end, min(t.asked, d.asked)
 		}
-		for _, d := range s.terms {
-			if !d.led && d.key == t.key && d.owner == t.owner && d.token == t.token {
-				t.entitled = max(t.entitled, d.end)
+		for _, d := range s.deletes {
+			if h.name(d.Op, "key") == t.key && d.ret > t.asked && d.time < t.end {
+				t.waived = "an operator deleted the lease"
 			}
 		}
 	}
 	return slices.DeleteFunc(s.terms, func(t term) bool {
-		return t.begin >= t.end || !t.led && leads[holding{t.key, t.owner}]
+		return t.begin >= t.end || !t.led && leads[t.key]
 	})
 }
 
 // holding is who holds what.
 type holding struct{ key, owner string }
 
+// fence is whose fence, under which token.
+type fence struct {
+	owner string
+	token uint64
+}
+
 // sweep follows the terms of all owners through the moments.
 type sweep struct {
-	h      *History
-	terms  []term
-	open   map[holding]int // positions in terms of the derived ones
-	fenced map[holding]int64
+	h       *History
+	terms   []term
+	open    map[holding]int  // positions in terms of the derived ones
+	fenced  map[fence]moment // the last
+	deletes []moment
 }
 
 func (s *sweep) take(m moment) {
@@ -104,13 +126,9 @@ func (s *sweep) take(m moment) {
 	case f == "lead":
 		s.lead(m, key, owner, token)
 	case f == "delete":
-		for j := range s.terms {
-			if t := &s.terms[j]; t.key == key && m.time < t.end {
-				t.waived = true
-			}
-		}
+		s.deletes = append(s.deletes, m)
 	case f == "fence" && m.Type == OK:
-		s.fenced[holding{owner, Uint(token).String()}] = m.time
+		s.fenced[fence{owner, token}] = m
 	case f == "fence":
 	case m.Type == Fail && h.errorWord(m.Op) == notSent:
 	case f == "release" && mine, m.Type == Fail && f == "renew" && mine:
@@ -121,14 +139,17 @@ func (s *sweep) take(m moment) {
 		s.terms[i].end = max(s.terms[i].end, s.window(m.span))
 	case f == "acquire":
 		s.open[holding{key, owner}] = len(s.terms)
-		s.terms = append(s.terms, term{key: key, owner: owner, token: token, begin: m.time, end: s.window(m.span), op: m.Op})
+		s.terms = append(s.terms, term{key: key, owner: owner, token: token, begin: m.time, asked: m.call, begun: m.place, end: s.window(m.span), op: m.Op})
 	}
 }
 
 // lead adds a recorded belief. Its end is that of the history if nobody
 // recorded it.
 func (s *sweep) lead(m moment, key, owner string, token uint64) {
-	t := term{key: key, owner: owner, token: token, begin: m.time, end: Unbounded, entitled: NoTime, led: true, op: m.Op}
+	t := term{key: key, owner: owner, token: token, begin: m.time, asked: m.place, begun: m.place, end: Unbounded, entitled: NoTime, led: true, op: m.Op}
+	if slow, _ := s.h.field(m.Op, "slow").Bool(); slow {
+		t.waived = "a clock broke its bound"
+	}
 	if m.Return >= 0 && m.Type != Info {
 		t.end = s.h.Events[m.Return].Time
 	}

@@ -9,11 +9,14 @@ import "fencepost/model"
 // what was not answered stays open. Requests that every store refuses (nobody
 // asks, no TTL) are left out, as are the events inside the nodes.
 //
+// The run knows in which order the requests were carried out. Check tries that
+// order first, and searches only where it is not an explanation.
+//
 // The value 0 stands for nothing: a storage has it before the first write.
 func FromTrace(events []model.Event, names *model.Names, meta Meta) History {
 	t := tracer{
-		names: names, open: make(map[model.Msg]tracedOp), leads: make(map[model.Node]int64), idle: make(map[model.Node][]int64),
-		landed: make(map[model.Msg]bool),
+		names: names, open: make(map[model.Msg]tracedOp), leads: make(map[model.Node]tracedLead), idle: make(map[model.Node][]int64),
+		landed: make(map[model.Msg]bool), calls: make(map[model.Msg]int), returned: make(map[int]bool),
 	}
 	for i := range events {
 		if e := &events[i]; e.Kind == model.KindHandle && e.Copy {
@@ -24,7 +27,19 @@ func FromTrace(events []model.Event, names *model.Names, meta Meta) History {
 	for i := range events {
 		t.add(&events[i])
 	}
+	// A refusal that nobody heard of changed nothing, and explains nothing.
+	for _, call := range t.handled {
+		if call.done || t.returned[call.at] {
+			t.h.effects = append(t.h.effects, call.at)
+		}
+	}
 	return t.h
+}
+
+// handledCall is a call that the service carried out.
+type handledCall struct {
+	at   int  // position of the event
+	done bool // as asked
 }
 
 // tracedOp is an operation that has not returned.
@@ -33,14 +48,23 @@ type tracedOp struct {
 	f       string
 }
 
-type tracer struct {
-	h       History
-	names   *model.Names
-	open    map[model.Msg]tracedOp
-	leads   map[model.Node]int64 // processes
-	idle    map[model.Node][]int64
-	landed  map[model.Msg]bool // copies that were handled
+// tracedLead is a belief that has not ended.
+type tracedLead struct {
 	process int64
+	at      int // position of its event
+}
+
+type tracer struct {
+	h        History
+	names    *model.Names
+	open     map[model.Msg]tracedOp
+	leads    map[model.Node]tracedLead
+	idle     map[model.Node][]int64
+	landed   map[model.Msg]bool // copies that were handled
+	calls    map[model.Msg]int  // positions of the events
+	handled  []handledCall
+	returned map[int]bool // by position of the call
+	process  int64
 }
 
 func (t *tracer) emit(at, process int64, typ Type, f string, fields ...Field) {
@@ -58,17 +82,27 @@ func (t *tracer) begin(n model.Node) int64 {
 }
 
 func (t *tracer) add(e *model.Event) {
+	if e.Slow != 0 {
+		t.slow(e.Slow)
+	}
 	switch e.Kind {
 	case model.KindInvoke:
 		if fields, ok := t.request(e); ok {
 			op := tracedOp{t.begin(e.Node), e.Op.String()}
 			t.open[e.Req] = op
+			t.calls[e.Req] = len(t.h.Events)
 			t.emit(e.At, op.process, Invoke, op.f, fields...)
 		}
 	case model.KindDuplicate:
 		if fields, ok := t.request(e); ok && t.landed[e.Msg] {
 			t.process++ // never idle again: nobody learns the outcome
+			t.calls[e.Msg] = len(t.h.Events)
 			t.emit(e.At, t.process-1, Invoke, e.Op.String(), fields...)
+		}
+	case model.KindHandle:
+		if at, ok := t.calls[e.Req]; ok {
+			typ, _ := t.answer(e)
+			t.handled = append(t.handled, handledCall{at, typ == OK})
 		}
 	case model.KindReturn:
 		if op, ok := t.open[e.Req]; ok {
@@ -77,12 +111,13 @@ func (t *tracer) add(e *model.Event) {
 				return // stays open
 			}
 			delete(t.open, e.Req)
+			t.returned[t.calls[e.Req]] = true
 			t.idle[e.Node] = append(t.idle[e.Node], op.process)
 			t.emit(e.At, op.process, typ, op.f, fields...)
 		}
 	case model.KindLead:
 		p := t.begin(e.Node)
-		t.leads[e.Node] = p
+		t.leads[e.Node] = tracedLead{p, len(t.h.Events)}
 		t.emit(e.At, p, Invoke, "lead", t.key(model.RoleStore), t.owner("owner", e.Owner), Field{"token", Uint(e.Token)})
 	case model.KindStepDown:
 		t.endLead(e.At, e.Node)
@@ -91,28 +126,44 @@ func (t *tracer) add(e *model.Event) {
 			t.endLead(e.At, e.Node)
 		}
 		if e.Kind == model.KindRestart && t.names[e.Node].Role == model.RoleStore {
-			p := t.begin(e.Node)
-			t.emit(e.At, p, Invoke, "restart")
-			t.emit(e.At, p, OK, "restart")
-			t.idle[e.Node] = append(t.idle[e.Node], p)
+			t.instant(e, "restart")
 			return
 		}
 		t.fault(e)
 	case model.KindDelete:
-		p := t.begin(e.Node)
-		t.emit(e.At, p, Invoke, "delete", t.key(model.RoleStore))
-		t.emit(e.At, p, OK, "delete")
-		t.idle[e.Node] = append(t.idle[e.Node], p)
+		t.instant(e, "delete", t.key(model.RoleStore))
 	case model.KindPause, model.KindResume, model.KindSuspend, model.KindFreeze, model.KindDrift, model.KindJump, model.KindCut, model.KindHeal:
 		t.fault(e)
 	}
 }
 
+// slow marks the running beliefs of the nodes whose clock broke its bound.
+func (t *tracer) slow(nodes uint16) {
+	for n := range model.Node(model.MaxNodes) {
+		l, leads := t.leads[n]
+		if !leads || nodes>>n&1 == 0 {
+			continue
+		}
+		if e := &t.h.Events[l.at]; !e.Has("slow") {
+			e.Fields = append(e.Fields, Field{"slow", Bool(true)})
+		}
+	}
+}
+
+// instant adds an operation that was called, done and answered at one instant.
+func (t *tracer) instant(e *model.Event, f string, fields ...Field) {
+	p := t.begin(e.Node)
+	t.handled = append(t.handled, handledCall{len(t.h.Events), true})
+	t.emit(e.At, p, Invoke, f, fields...)
+	t.emit(e.At, p, OK, f)
+	t.idle[e.Node] = append(t.idle[e.Node], p)
+}
+
 func (t *tracer) endLead(at int64, n model.Node) {
-	if p, ok := t.leads[n]; ok {
+	if l, ok := t.leads[n]; ok {
 		delete(t.leads, n)
-		t.idle[n] = append(t.idle[n], p)
-		t.emit(at, p, OK, "lead")
+		t.idle[n] = append(t.idle[n], l.process)
+		t.emit(at, l.process, OK, "lead")
 	}
 }
 

@@ -52,6 +52,12 @@ func TestSimulatedRunsAreLinearizable(t *testing.T) {
 			h.WriteJSON(t.Output())
 			t.Fatalf("seed %d: %v", seed, v)
 		}
+		for _, f := range v.Findings {
+			if f.Violates && f.Invariant == model.BeliefSafety {
+				h.WriteJSON(t.Output())
+				t.Fatalf("seed %d: %v", seed, v)
+			}
+		}
 		if v.Result != linearizability.Holds {
 			t.Logf("seed %d: %v", seed, v)
 		}

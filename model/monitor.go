@@ -189,17 +189,18 @@ func (m *Monitor) grant(e *Event) {
 	m.ownership(e)
 }
 
-// process notes that the storage took a token, and judges the writes and
-// fences that must not be taken.
+// process notes that the storage took a token.
 func (m *Monitor) process(e *Event) {
-	if e.Asked < m.seen {
-		m.fail(e, Violation{Invariant: StorageSafety, Node: e.Owner.Node, Token: e.Asked, Limit: m.seen})
-	}
 	m.seen = max(m.seen, e.Asked)
 	m.forged = m.forged || e.Asked > m.last
 }
 
+// land judges a write that landed. A stale fence that is acknowledged is wrong
+// too, but breaks nothing until a write lands.
 func (m *Monitor) land(e *Event) {
+	if e.Asked < m.seen {
+		m.fail(e, Violation{Invariant: StorageSafety, Node: e.Owner.Node, Token: e.Asked, Limit: m.seen})
+	}
 	m.process(e)
 	if e.Asked < m.fenced {
 		m.fail(e, Violation{Invariant: Barrier, Node: e.Owner.Node, Other: m.leader, Token: e.Asked, Limit: m.fenced})

@@ -57,9 +57,10 @@ func (a Anchor) String() string { return timedName("Anchor", timedAnchors[:], ui
 //	the lease lapsed       n - g >= ttl/(1+d) - early
 //
 // for d = DriftPPB/1e9. The store's rate may vary freely within the bound, so
-// each is judged by itself. A history is legal if one order of its operations
-// and one choice of all instants explains every answer; the choice is made over
-// real numbers and exactly.
+// each is judged by itself; where both hold, two operations at one and the same
+// instant may have been told either. A history is legal if one order of its
+// operations and one choice of all instants explains every answer; the choice
+// is made over real numbers and exactly.
 //
 // A renewal, or an acquire by the owner who holds the lease, never shortens:
 // with several TTLs running, the lease is held while any of them says so. A
@@ -84,7 +85,8 @@ type TimedParams struct {
 	// Anchor says when a granted TTL starts to run.
 	Anchor Anchor
 	// LockDelay is how long after a lapse nobody is granted the lease, on the
-	// store's clock. There is none after a release.
+	// store's clock: for LockDelay/(1+d) at least and LockDelay/(1-d) at most
+	// from the very instant of the lapse. There is none after a release.
 	LockDelay int64
 	// RenewAfterLapse allows the last owner to renew, or to acquire again under
 	// the same token, after a lapse, until somebody else is granted the lease:
@@ -121,7 +123,8 @@ func (p TimedParams) Validate() error {
 }
 
 func (p TimedParams) valid() bool {
-	return uint64(p.DriftPPB) < 1e9 && p.Early >= 0 && p.Late >= 0 && p.LockDelay >= 0 && p.Tokens <= TokensNone && p.Anchor <= AnchorCall
+	return uint64(p.DriftPPB) < 1e9 && p.Early >= 0 && p.Late >= 0 && p.LockDelay >= 0 && p.Anchor <= AnchorCall &&
+		(p.Tokens < TokensNone || p.Tokens == TokensNone && p.First == 0)
 }
 
 // TimedKind is the kind of a TimedOp.
@@ -238,6 +241,10 @@ func (p TimedParams) Step(s TimedState, op TimedOp) []TimedState {
 // AppendStep adds the states of [TimedParams.Step] to dst. It takes dst for a
 // set of states the same operations may have led to: of two states of which
 // one covers the other, it keeps the wider.
+//
+// A step takes constant time, but for tenures in which several TTLs run and
+// none outlasts the others: k of them cost k squared, and each may be the one
+// that still holds, so that up to k states follow.
 func (p TimedParams) AppendStep(dst []TimedState, s TimedState, op TimedOp) []TimedState {
 	if !p.valid() {
 		return dst

@@ -203,7 +203,7 @@ var timedRace = func() bool {
 // TestTimedVerdictDoesNotDependOnUnitsAndOrigin repeats random histories in
 // seconds of Unix time, and with a tick of a tenth of a year.
 func TestTimedVerdictDoesNotDependOnUnitsAndOrigin(t *testing.T) {
-	for i := range 1000 {
+	for i := range 400 {
 		p, ops, _ := timedCase(i)
 		want := timedSearch(p, ops)
 		for _, c := range []struct{ unit, origin int64 }{{1e9 + 7, 1_800_000_000e9}, {3e15, -1e18}, {1e9, -int64(1e18)}} {
@@ -255,7 +255,7 @@ func FuzzTimedStep(f *testing.F) {
 				}
 				next = p.AppendStep(next, s, op)
 			}
-			if p.Validate() != nil && p.Tokens != TokensNone && len(next) > 0 {
+			if p.Validate() != nil && len(next) > 0 {
 				t.Fatalf("%+v: legal under parameters that are not", p)
 			}
 			if len(next) > 64 {

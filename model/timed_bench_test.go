@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+)
 
 // timedDay is a legal sequential history of n operations on the clock of a
 // perfect recorder: tenures of three renewals, every second one released.
@@ -85,6 +89,20 @@ func BenchmarkTimedHistory1000(b *testing.B) {
 			for b.Loop() {
 				if _, n := timedRun(c.p, ops); n != len(ops) {
 					b.Fatalf("stuck at operation %d: %v", n, ops[n])
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkTimedPorcupine1000(b *testing.B) {
+	for _, c := range timedBenchParams {
+		b.Run(c.name, func(b *testing.B) {
+			model, history := timedPorcupine(c.p, timedDay(1000, c.p.LockDelay*2))
+			b.ReportAllocs()
+			for b.Loop() {
+				if !porcupine.CheckOperations(model, history) {
+					b.Fatal("a legal history is refused")
 				}
 			}
 		})

@@ -26,8 +26,14 @@ func TestTimedNoStateHidesAnother(t *testing.T) {
 		{"a retry's longer TTL began before the first one's", AnchorCall, append(retried, timedSays(15, 15, 0, 0))},
 		{"or after", AnchorCall, append(retried, timedSays(16, 16, 1, 1))},
 	} {
-		if _, n := timedRun(TimedParams{First: 1, Anchor: c.anchor}, c.ops); n < len(c.ops) {
-			t.Errorf("%s: nothing leads past operation %d\n%s", c.rule, n, timedStory(TimedParams{}, c.ops))
+		p := TimedParams{First: 1, Anchor: c.anchor}
+		for _, p.NoRestarts = range []bool{false, true} {
+			if p.NoRestarts && c.ops[len(c.ops)-2].Kind == TimedRestart {
+				continue
+			}
+			if _, n := timedRun(p, c.ops); n < len(c.ops) {
+				t.Errorf("%s: nothing leads past operation %d\n%s", c.rule, n, timedStory(p, c.ops))
+			}
 		}
 	}
 }
@@ -102,7 +108,7 @@ func TestTimedValidateNamesTheField(t *testing.T) {
 		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("%+v: error %v, want one about %s", p, err, field)
 		}
-		if got := p.Step(p.Init()[0], timedAcq(0, 0, 1, 10, 1)); field != "First" && len(got) != 0 {
+		if got := p.Step(p.Init()[0], timedAcq(0, 0, 1, 10, 1)); len(got) != 0 {
 			t.Errorf("%+v: Step gives %v, want nothing", p, got)
 		}
 	}
@@ -111,36 +117,41 @@ func TestTimedValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// TestTimedPorcupineAgrees runs the states through a checker that compares
-// and hashes them.
+// timedPorcupine is p and ops as a checker wants them that compares and hashes
+// states.
+func timedPorcupine(p TimedParams, ops []TimedOp) (porcupine.Model, []porcupine.Operation) {
+	model := porcupine.NondeterministicModel{
+		Init: func() (states []any) {
+			for _, s := range p.Init() {
+				states = append(states, s)
+			}
+			return states
+		},
+		Step: func(s, op, _ any) (states []any) {
+			for _, s := range p.Step(s.(TimedState), op.(TimedOp)) {
+				states = append(states, s)
+			}
+			return states
+		},
+		Equal: func(a, b any) bool { return a.(TimedState).Equal(b.(TimedState)) },
+		Hash:  func(s any) uint64 { return s.(TimedState).Hash() },
+	}
+	var history []porcupine.Operation
+	for i, op := range ops {
+		ret := op.Return
+		if op.Outcome == TimedUnknown {
+			ret = Unbounded
+		}
+		history = append(history, porcupine.Operation{ClientId: i, Input: op, Call: op.Call, Return: ret})
+	}
+	return model.ToModel(), history
+}
+
 func TestTimedPorcupineAgrees(t *testing.T) {
 	for i := range 500 {
 		p, ops, _ := timedCase(i)
-		model := porcupine.NondeterministicModel{
-			Init: func() (states []any) {
-				for _, s := range p.Init() {
-					states = append(states, s)
-				}
-				return states
-			},
-			Step: func(s, op, _ any) (states []any) {
-				for _, s := range p.Step(s.(TimedState), op.(TimedOp)) {
-					states = append(states, s)
-				}
-				return states
-			},
-			Equal: func(a, b any) bool { return a.(TimedState).Equal(b.(TimedState)) },
-			Hash:  func(s any) uint64 { return s.(TimedState).Hash() },
-		}
-		var history []porcupine.Operation
-		for k, op := range ops {
-			ret := op.Return
-			if op.Outcome == TimedUnknown {
-				ret = Unbounded
-			}
-			history = append(history, porcupine.Operation{ClientId: k, Input: op, Call: op.Call, Return: ret})
-		}
-		if got, want := porcupine.CheckOperations(model.ToModel(), history), timedSearch(p, ops); got != want {
+		model, history := timedPorcupine(p, ops)
+		if got, want := porcupine.CheckOperations(model, history), timedSearch(p, ops); got != want {
 			t.Errorf("history %d: porcupine says %v, want %v\n%s", i, got, want, timedStory(p, ops))
 		}
 	}

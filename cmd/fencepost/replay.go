@@ -68,10 +68,7 @@ func (c *replayCmd) Run(e *env) error {
 	if missed != nil {
 		e.worse(exitViolated)
 	}
-	want := judge.All
-	if s.Expect != model.NoInvariant {
-		want = model.SetOf(s.Expect)
-	}
+	want := scenario.Judged(s)
 	r := judge.Run(s, subject, want)
 	effective, all := r.Counts.Actions()
 	if c.HTML != "" {

@@ -394,6 +394,11 @@ func TestWorkThatOutlivesTheTermIsNotReleasedAndBlocksTheNextCampaign(t *testing
 		end(c)
 		diff(t, name+": while work goes on", c.Tick(60*sec), Requests{})
 		diff(t, name+": wake while work goes on", c.Wake(), time.Duration(math.MaxInt64))
+		before := c.State()
+		forged := acquire(alice2, 10*sec)
+		forged.Sent = 60 * sec
+		c.Receive(60*sec, granted(forged, 8, 10*sec))
+		diff(t, name+": granted what it cannot have asked for", c.State(), before)
 		diff(t, name+": end of work", c.EndWork(61*sec), Requests{})
 		diff(t, name+": next campaign", c.Tick(61*sec), Requests{Store: Request{Op: OpAcquire, Holder: alice2, TTL: 10 * sec, Sent: 61 * sec}})
 	}

@@ -7,10 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"fencepost/impl/clock"
 )
 
 // The store hangs in every call after the first and ignores the end of contexts.
@@ -102,6 +99,12 @@ type unanswered struct {
 	now, most int
 }
 
+func (u *unanswered) inFlight() int {
+	u.Lock()
+	defer u.Unlock()
+	return u.now
+}
+
 func (u *unanswered) during(call func() (Grant, error)) (Grant, error) {
 	u.Lock()
 	u.now++
@@ -125,16 +128,10 @@ func TestElectorBoundsHungCallsAndStillNoticesARecovery(t *testing.T) {
 			return call()
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t, clk: clock.Monotonic()}
-		s.memory = newMemory(t, s.clk, MemoryOptions{})
-		store := proxy{s.memory, func(ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-			return hung(s, ctx, req, call)
-		}}
-		cfg := tenSeconds
-		cfg.RetryInterval = 10 * ms
-		s.e, _ = NewElector(store, s.clk, cfg, ElectorOptions{Resource: "db", Node: "alice"})
-		ctx, cancel := context.WithCancel(t.Context())
+	cfg := tenSeconds
+	cfg.RetryInterval = 10 * ms
+	playWith(t, cfg, ElectorOptions{}, hung, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx, s.untilDone)
 		s.until(5 * sec)
 		diff(t, "leads while the store hangs", s.e.IsLeader(), false)
@@ -143,8 +140,66 @@ func TestElectorBoundsHungCallsAndStillNoticesARecovery(t *testing.T) {
 		diff(t, "most calls at once", u.most, maxCalls)
 		cancel()
 		<-done
-		diff(t, "calls after Run", u.now, 0)
+		diff(t, "calls after Run", u.inFlight(), 0)
 	})
+}
+
+func TestElectorCancelsCallsWhoseAnswerCannotMatter(t *testing.T) {
+	var u unanswered
+	var hangs Op
+	hung := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		if req.Op == hangs {
+			return u.during(func() (Grant, error) { return hang(ctx) })
+		}
+		return call()
+	}
+	fence := fencerFunc(func(ctx context.Context, _ Token) error {
+		if hangs != OpFence {
+			return nil
+		}
+		_, err := u.during(func() (Grant, error) { return hang(ctx) })
+		return err
+	})
+	// Retries do not fall on the instants in question.
+	cfg := tenSeconds
+	cfg.RetryInterval = 1700 * ms
+	for _, c := range []struct {
+		name   string
+		op     Op
+		at     time.Duration
+		before int // calls in flight just before at
+	}{
+		// Sent at 3s, 4.7s, 6.4s, 8.1s.
+		{"renewals when the term ends", OpRenew, 9 * sec, 4},
+		// Sent at 500ms, and not again.
+		{"the release after the release timeout", OpRelease, 2 * sec, 1},
+		// Sent every 1.7s from 0s, the latest at 8.5s: what was sent at 0s is stale.
+		{"an acquire that could not be believed", OpAcquire, 9 * sec, 6},
+		{"a fence likewise", OpFence, 9 * sec, 6},
+	} {
+		hangs = c.op
+		playWith(t, cfg, ElectorOptions{Fencers: []Fencer{fence}, ReleaseTimeout: 1500 * ms}, hung, func(s *stage) {
+			ctx, cancel := context.WithCancel(s.Context())
+			done := s.run(ctx, func(ctx context.Context, term Term) error {
+				if c.op != OpRelease {
+					return s.untilDone(ctx, term)
+				}
+				time.Sleep(500 * ms)
+				return nil
+			})
+			s.until(c.at - 1)
+			diff(t, c.name+": in flight just before", u.inFlight(), c.before)
+			s.until(c.at)
+			after := c.before - 1
+			if c.op == OpRenew {
+				after = 0 // all of the term's
+			}
+			diff(t, c.name+": in flight then", u.inFlight(), after)
+			cancel()
+			<-done
+			diff(t, c.name+": in flight after Run", u.inFlight(), 0)
+		})
+	}
 }
 
 func TestElectorGivesASlowStoreItsTime(t *testing.T) {
@@ -193,6 +248,37 @@ func TestElectorShutdownIsBoundedByItsOwnTimer(t *testing.T) {
 				close(s.gate)
 			})
 		}
+	}
+}
+
+func TestElectorShutdownDoesNotWaitForTheBarrier(t *testing.T) {
+	hung := fencerFunc(func(ctx context.Context, _ Token) error {
+		_, err := hang(ctx)
+		return err
+	})
+	play(t, nil, []Fencer{hung}, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(500 * ms)
+		cancel()
+		<-done
+		s.script("0s acquire", "500ms release", "500ms returned")
+	})
+}
+
+func TestElectorBeginsNoTermAfterItsContextEnded(t *testing.T) {
+	for range 20 { // the end and the grant arrive at once, and either may come first
+		var cancel context.CancelFunc
+		ending := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+			cancel()
+			return call()
+		}
+		play(t, ending, nil, func(s *stage) {
+			var ctx context.Context
+			ctx, cancel = context.WithCancel(s.Context())
+			<-s.run(ctx, s.untilDone)
+			s.script("0s acquire", "0s release", "0s returned")
+		})
 	}
 }
 

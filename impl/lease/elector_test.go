@@ -392,6 +392,46 @@ func TestElectorTakesNoGrantThatIsNotItsOwn(t *testing.T) {
 	})
 }
 
+// Whoever notices that the deadline has passed, by whatever event: the term lapsed.
+func TestElectorCallsItALapseOnceTheDeadlineHasPassed(t *testing.T) {
+	for _, c := range []struct {
+		now  time.Duration
+		want error
+		ends time.Duration
+	}{{9*sec - 1, ErrResigned, 9*sec - 1}, {9 * sec, ErrLapsed, 9 * sec}, {30 * sec, ErrLapsed, 9 * sec}} {
+		clk := clock.NewManual(0)
+		e, err := NewElector(newMemory(t, clk, MemoryOptions{}), clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := newLoop(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.beginTerm(ClientState{Holder: alice, Token: 7, Deadline: 9 * sec})
+		j := <-l.begin
+		l.endTerm(c.now, ErrResigned)
+		if cause := context.Cause(j.ctx); !errors.Is(cause, c.want) {
+			t.Errorf("at %v: %v, want %v", c.now, cause, c.want)
+		}
+		diff(t, "end", j.Deadline(), c.ends)
+	}
+}
+
+func TestElectorKeepsItsStoragesWhateverBecomesOfTheSlice(t *testing.T) {
+	var fenced atomic.Bool
+	fencers := []Fencer{fencerFunc(func(context.Context, Token) error { fenced.Store(true); return nil })}
+	clk := clock.NewManual(0)
+	e, err := NewElector(newMemory(t, clk, MemoryOptions{}), clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Fencers: fencers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fencers[0] = fencerFunc(func(context.Context, Token) error { return errLost })
+	if err := e.Run(t.Context(), func(context.Context, Term) error { return errLost }); err != errLost || !fenced.Load() {
+		t.Errorf("Run returned %v, fenced %v", err, fenced.Load())
+	}
+}
+
 func TestElectorNeverActsInTheZeroTerm(t *testing.T) {
 	if (Term{}).Valid() || (Term{}).Deadline() != 0 || (Term{Token: 7, Holder: alice}).Valid() {
 		t.Error("a term that never began is valid")

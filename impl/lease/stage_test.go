@@ -61,7 +61,15 @@ type stage struct {
 // play runs f in a bubble, where the store and the elector, at 10s, a window of
 // 9s, renewals after 3s and retries each second, start at 0. on and fencers may
 // be nil.
-func play(t *testing.T, on func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error), fencers []Fencer, f func(s *stage)) {
+func play(t *testing.T, on hook, fencers []Fencer, f func(s *stage)) {
+	t.Helper()
+	playWith(t, tenSeconds, ElectorOptions{Fencers: fencers}, on, f)
+}
+
+// hook decides about a call that the elector makes.
+type hook func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error)
+
+func playWith(t *testing.T, cfg Config, opts ElectorOptions, on hook, f func(s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{T: t, clk: clock.Monotonic(), gate: make(chan struct{})}
@@ -74,7 +82,8 @@ func play(t *testing.T, on func(s *stage, ctx context.Context, req Request, call
 			return on(s, ctx, req, call)
 		}}
 		var err error
-		s.e, err = NewElector(store, s.clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Nonce: alice.Nonce, Fencers: fencers})
+		opts.Resource, opts.Node, opts.Nonce = "db", alice.Node, alice.Nonce
+		s.e, err = NewElector(store, s.clk, cfg, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,9 @@ import (
 	"fencepost/props/sim"
 )
 
+// maxDrift, in parts per billion, is the drift of a clock that can do anything.
+const maxDrift = 999_999_999
+
 // maxMemory bounds one check, in bytes, about.
 const maxMemory = 256 << 20
 
@@ -28,10 +31,10 @@ func History(name string, events []model.Event, cfg *sim.Config) linearizability
 			m.Drift = max(m.Drift, 1000*max(e.Value-1_000_000, 1_000_000-e.Value))
 			m.Early, m.Late = max(m.Early, 1), max(m.Late, 1)
 		case model.KindFreeze:
-			m.Late = linearizability.Unbounded // its clock stands still
+			m.Drift = maxDrift // its clock stands still
 		}
 	}
-	m.Drift = min(m.Drift, 999_999_999)
+	m.Drift = min(m.Drift, maxDrift)
 	h := linearizability.FromTrace(witnessed(events), sim.Names(), m)
 	h.Name = name
 	return h

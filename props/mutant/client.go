@@ -8,164 +8,93 @@ import (
 	"fencepost/props/sim"
 )
 
-func clientBugs() []Mutant {
+func beliefBugs() []Mutant {
 	overstays := model.SetOf(model.BeliefSafety, model.BeliefOwnership)
 	return []Mutant{{
 		Name:    "countdown-from-reply",
 		Breaks:  "The countdown runs from the arrival of a reply, not from the send of the request it answers.",
 		Seen:    "client-go leaderelection: the RenewDeadline of the next round starts only after the previous renewal has returned",
 		May:     overstays,
-		Actions: 5,
+		Actions: 7,
 		Subject: sim.Subject{Client: countdownFromReply{}},
 	}, {
 		Name:    "countdown-from-latest-send",
 		Breaks:  "The countdown runs from the latest request sent, whichever of them the reply answers.",
 		Seen:    "home-made renewal loops that keep one time of sending while several requests are on their way",
 		May:     overstays,
-		Actions: 6,
+		Actions: 10,
 		Subject: sim.Subject{Client: countdownFromLatestSend{}},
+	}, {
+		Name:    "granted-ttl-ignored",
+		Breaks:  "The store grants less than was asked for, and the countdown is that of what was asked for.",
+		Seen:    "etcd answers a LeaseGrant with a TTL of the server's choice, which a caller may overlook",
+		May:     overstays,
+		Actions: 5,
+		Subject: sim.Subject{Client: grantedTTLIgnored{}, Store: stingy{}},
+	}, {
+		Name:    "drift-margin-zero",
+		Breaks:  "The window is the whole TTL: nothing is taken off for drift.",
+		Seen:    "Redis locks that act for the whole TTL of the key; Gray and Cheriton (1989) already take the clock's error off the term",
+		May:     overstays,
+		Actions: 6,
+		Subject: sim.Subject{Client: driftMarginZero{}},
+	}, {
+		Name:    "off-by-one",
+		Breaks:  "It leads at the deadline, not only before it.",
+		Seen:    "any pair of checks where one side says now > expiry and the other now >= expiry",
+		May:     overstays,
+		Actions: 5,
+		Subject: sim.Subject{Client: offByOne{}},
 	}, {
 		Name:    "hung-call",
 		Breaks:  "Losing is noticed only when a call returns: while a renewal is outstanding belief does not end.",
 		Seen:    "Kubernetes before pull request 65094: a renewal without a timeout of its own blocked the loop that checks the deadline, and another leader came (also issue 44887)",
-		May:     overstays,
-		Actions: 6,
+		May:     model.SetOf(model.BeliefOwnership),
+		Actions: 7,
 		Subject: sim.Subject{Client: hungCall{}},
 	}, {
 		Name:    "belief-is-a-flag",
 		Breaks:  "Belief is a flag that the loop clears: between two turns of the loop it outlives the deadline.",
 		Seen:    "client-go LeaderElector.IsLeader compares the last observed holder and looks at no clock",
-		May:     overstays,
-		Actions: 4,
+		May:     model.SetOf(model.BeliefOwnership),
+		Actions: 5,
 		Subject: sim.Subject{Client: beliefIsAFlag{}},
 	}, {
 		Name:    "refusal-is-retryable",
 		Breaks:  "A refused renewal is an error to retry, with a whole window to retry in: it leads on, or again, after it was told that it lost.",
 		Seen:    "Redisson issue 2037: the watchdog ignored that a renewal had found no lock, and renewed for ever",
 		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
-		Actions: 7,
+		Actions: 19,
 		Subject: sim.Subject{Client: refusalIsRetryable{}},
-	}, {
-		Name:    "aba",
-		Breaks:  "A grant under a new token is taken for a renewal: the lease was lost and regained inside one belief.",
-		Seen:    "client-go leaderelection compares the holder's name, which is the same before and after, and not the number of transitions",
-		May:     model.SetOf(model.Continuity),
-		Actions: 8,
-		Subject: sim.Subject{Client: aba{}},
-		Steer:   func(_ *sim.Config, p *sim.Profile) { at(p, 20, sim.Delete) },
-	}, {
-		Name:    "release-before-work-stopped",
-		Breaks:  "A resignation releases the lease at once, although the work under it has not stopped.",
-		Seen:    "client-go ReleaseOnCancel: its documentation warns of two processes on the critical path (issue 728)",
-		May:     overstays,
-		Actions: 6,
-		Subject: sim.Subject{Client: releaseBeforeWorkStopped{}},
-	}, {
-		Name:    "work-outlives-term",
-		Breaks:  "The term ends, but nobody stops the work that was begun under it.",
-		Seen:    "Redisson: a watchdog whose renewal fails only logs it, and the thread works on (pull request 7254 adds a listener)",
-		May:     overstays,
-		Actions: 5,
-		Subject: sim.Subject{Client: workOutlivesTerm{}},
-	}, {
-		Name:    "renewal-outlives-leader",
-		Breaks:  "A leader that resigns stops leading, but whatever renews its lease does not: the lease is held and nobody leads.",
-		Seen:    "Redisson issue 2714 (the watchdog renews on after an interrupt), etcd issue 17470 (a session kept alive after its user is gone)",
-		May:     model.SetOf(model.Availability),
-		Actions: 5,
-		Subject: sim.Subject{Client: renewalOutlivesLeader{}},
-	}, {
-		Name:    "drift-margin-zero",
-		Breaks:  "The window is the whole TTL: nothing is taken off for drift.",
-		Seen:    "Redis locks that act for the whole TTL of the key; Gray and Cheriton (1989) already take the clock's error off the term",
-		May:     overstays,
-		Actions: 5,
-		Subject: sim.Subject{Client: driftMarginZero{}},
 	}, {
 		Name:    "late-reply-revives-term",
 		Breaks:  "A reply is taken before the deadline is looked at: a renewal that comes too late revives a term that has ended.",
 		Seen:    "CURATOR-696: a LeaderLatch that reconnects takes its old node for valid and leads again",
 		May:     model.SetOf(model.Continuity),
-		Actions: 8,
+		Actions: 9,
 		Subject: sim.Subject{Client: lateReplyRevives{}},
 	}, {
-		Name:    "resign-same-incarnation",
-		Breaks:  "After a resignation it campaigns under the same identity: it gets the token that it gave up, and its delayed release frees what it believes to hold.",
-		Seen:    "home-made Redis locks whose value is the host's name: an unlock on its way frees the next lock of the same host",
-		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
-		Actions: 8,
-		Subject: sim.Subject{Client: resignSameIncarnation{}},
+		Name:    "work-outlives-term",
+		Breaks:  "The term ends, but nobody stops the work that was begun under it.",
+		Seen:    "Redisson: a watchdog whose renewal fails only logs it, and the thread works on (pull request 7254 adds a listener)",
+		May:     model.SetOf(model.BeliefOwnership),
+		Actions: 6,
+		Subject: sim.Subject{Client: workOutlivesTerm{}},
 	}, {
 		Name:    "monotonic-clock",
 		Breaks:  "Time is read from a clock that stands still while the machine is suspended.",
 		Seen:    "Go issue 24595: time.Now and timers use CLOCK_MONOTONIC, which does not count suspended time",
 		May:     overstays,
-		Actions: 5,
+		Actions: 15,
 		Subject: sim.Subject{Client: onClock{}},
 	}, {
 		Name:    "belief-on-wall-clock",
 		Breaks:  "Time is read from the wall clock, which jumps.",
 		Seen:    "Kleppmann (2016) on Redis: expiry by gettimeofday, so that a step of the clock moves it",
 		May:     overstays | model.SetOf(model.Continuity, model.Availability),
-		Actions: 5,
-		Subject: sim.Subject{Client: onClock{wall: true}},
-	}, {
-		Name:    "no-barrier",
-		Breaks:  "The barrier is sent but not waited for: it leads before the storage knows its token.",
-		Seen:    "fencing where the storage learns a token from the leader's first write: until then the zombie of Kleppmann (2016) still writes",
-		May:     model.SetOf(model.Barrier),
 		Actions: 9,
-		Subject: sim.Subject{Client: noBarrier{}},
-	}, {
-		Name:    "barrier-not-retried",
-		Breaks:  "A barrier that gets lost is not sent again: it renews for ever and never leads.",
-		Seen:    "one-shot initialisation calls after winning an election",
-		May:     model.SetOf(model.Availability),
-		Actions: 5,
-		Subject: sim.Subject{Client: barrierNotRetried{}},
-	}, {
-		Name:    "token-laundering",
-		Breaks:  "A writer reads the token from the lease just before it writes, and so a stale one writes with its successor's.",
-		Seen:    "fencing helpers that fetch the current token for each write instead of keeping that of the term",
-		May:     model.SetOf(model.Attribution),
-		Actions: 8,
-		Subject: sim.Subject{Client: tokenLaundering{}},
-	}, {
-		Name:    "restart-resumes-lease",
-		Breaks:  "A new process resumes the term that its predecessor had stored.",
-		Seen:    "Kubernetes before pull request 58302: with the host's name as identity a restarted process kept the lease of the one before",
-		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
-		Actions: 5,
-		Subject: sim.Subject{Client: restartResumesLease{}},
-	}, {
-		Name:    "shared-identity",
-		Breaks:  "All processes campaign under one identity: to the store the second is a retry of the first.",
-		Seen:    "MetalLB pull request 140: all speakers had one identity and all became leader; Kubernetes issue 61151",
-		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
-		Actions: 6,
-		Subject: sim.Subject{Client: sharedIdentity{}},
-	}, {
-		Name:    "off-by-one",
-		Breaks:  "It leads at the deadline, not only before it.",
-		Seen:    "any pair of checks where one side says now > expiry and the other now >= expiry",
-		May:     overstays,
-		Actions: 4,
-		Subject: sim.Subject{Client: offByOne{}},
-	}, {
-		Name:    "granted-ttl-ignored",
-		Breaks:  "The store grants less than was asked for, and the countdown is that of what was asked for.",
-		Seen:    "etcd answers a LeaseGrant with a TTL of the server's choice, which a caller may overlook",
-		May:     overstays,
-		Actions: 4,
-		Subject: sim.Subject{Client: grantedTTLIgnored{}, Store: stingy{}},
+		Subject: sim.Subject{Client: onClock{wall: true}},
 	}}
-}
-
-// setState changes what a client remembers.
-func setState(c *sim.ClientState, change func(*lease.ClientState)) {
-	s := c.State()
-	change(&s)
-	c.SetState(s)
 }
 
 type countdownFromReply struct{ sim.Client }
@@ -193,6 +122,37 @@ func (r countdownFromLatestSend) Receive(c *sim.ClientState, now sim.Clocks, rep
 		rep.Sent = time.Duration(c.Scratch.N[0])
 	}
 	return r.Client.Receive(c, now, rep)
+}
+
+type grantedTTLIgnored struct{ sim.Client }
+
+// Receive takes every grant for one of all that was asked for.
+func (r grantedTTLIgnored) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
+	rep.TTL = sim.Forever
+	return r.Client.Receive(c, now, rep)
+}
+
+type driftMarginZero struct{ sim.Client }
+
+// Start takes the clocks for true and the margin for needless.
+func (r driftMarginZero) Start(cfg lease.Config, holder lease.Holder, now sim.Clocks, old *sim.ClientState) sim.ClientState {
+	cfg.MaxDriftRate, cfg.SafetyMargin = 0, 0
+	return r.Client.Start(cfg, holder, now, old)
+}
+
+type offByOne struct{ sim.Client }
+
+// Receive sets the deadline one nanosecond late: to lead before that is to
+// lead at the deadline.
+func (r offByOne) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
+	before := c.State().Deadline
+	out := r.Client.Receive(c, now, rep)
+	setState(c, func(s *lease.ClientState) {
+		if s.Phase != lease.Campaigning && s.Deadline != before {
+			s.Deadline++
+		}
+	})
+	return out
 }
 
 // hungCall waits for each renewal that it sends as leader. The incarnation
@@ -284,28 +244,14 @@ func (r refusalIsRetryable) Receive(c *sim.ClientState, now sim.Clocks, rep leas
 	return r.Client.Receive(c, now, rep)
 }
 
-type aba struct{ sim.Client }
+type lateReplyRevives struct{ sim.Client }
 
-// Receive adopts the new token without ending the term under the old one.
-func (r aba) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	setState(c, func(s *lease.ClientState) {
-		if rep.Code == lease.CodeGranted && rep.Holder == s.Holder && s.Phase != lease.Campaigning && rep.Token > s.Token && now.Boot < s.Deadline {
-			s.Token = rep.Token
-		}
-	})
-	return r.Client.Receive(c, now, rep)
-}
-
-type releaseBeforeWorkStopped struct{ sim.Client }
-
-// Resign sends the release that should wait for the work to stop.
-func (r releaseBeforeWorkStopped) Resign(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	was := c.State().Phase
-	out := r.Client.Resign(c, now)
-	if s := c.State(); s.Phase == lease.Stopping && was != lease.Stopping {
-		out.Store = lease.Request{Op: lease.OpRelease, Holder: s.Holder, Token: s.Token, Sent: now.Boot}
+// Receive takes the reply as if it had come before the deadline.
+func (r lateReplyRevives) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
+	if s := c.State(); s.Phase != lease.Campaigning {
+		now.Boot = min(now.Boot, s.Deadline-1)
 	}
-	return out
+	return r.Client.Receive(c, now, rep)
 }
 
 // workOutlivesTerm runs nothing else once its term is over, until its work has
@@ -352,159 +298,6 @@ func (r workOutlivesTerm) Ends(c *sim.ClientState, now sim.Clocks, suspended boo
 		return sim.Forever
 	}
 	return r.Client.Ends(c, now, suspended)
-}
-
-// renewalOutlivesLeader has the tenure that it renews on in Who and N[0].
-type renewalOutlivesLeader struct{ sim.Client }
-
-func (renewalOutlivesLeader) instead(c *sim.ClientState, out lease.Requests) lease.Requests {
-	if out.Store.Op == lease.OpRelease {
-		c.Scratch.Who, c.Scratch.N[0] = out.Store.Holder, int64(out.Store.Token)
-		out.Store = lease.Request{}
-	}
-	return out
-}
-
-// Resign ends belief and leaves the lease to whatever renews it.
-func (r renewalOutlivesLeader) Resign(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	return r.instead(c, r.Client.Resign(c, now))
-}
-
-// EndWork does what Resign left.
-func (r renewalOutlivesLeader) EndWork(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	return r.instead(c, r.Client.EndWork(c, now))
-}
-
-// Tick renews the old tenure where it should campaign for a new one.
-func (r renewalOutlivesLeader) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	out := r.Client.Tick(c, now)
-	if out.Store.Op == lease.OpAcquire && c.Scratch.Who.Node != "" {
-		out.Store.Op, out.Store.Holder, out.Store.Token = lease.OpRenew, c.Scratch.Who, lease.Token(c.Scratch.N[0])
-	}
-	return out
-}
-
-// Receive lets a refusal stop the renewals.
-func (r renewalOutlivesLeader) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	if rep.Holder == c.Scratch.Who && rep.Op == lease.OpRenew && rep.Code != lease.CodeGranted {
-		c.Scratch.Who = lease.Holder{}
-	}
-	return r.Client.Receive(c, now, rep)
-}
-
-type driftMarginZero struct{ sim.Client }
-
-// Start takes the clocks for true and the margin for needless.
-func (r driftMarginZero) Start(cfg lease.Config, holder lease.Holder, now sim.Clocks, old *sim.ClientState) sim.ClientState {
-	cfg.MaxDriftRate, cfg.SafetyMargin = 0, 0
-	return r.Client.Start(cfg, holder, now, old)
-}
-
-type lateReplyRevives struct{ sim.Client }
-
-// Receive takes the reply as if it had come before the deadline.
-func (r lateReplyRevives) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	if s := c.State(); s.Phase != lease.Campaigning {
-		now.Boot = min(now.Boot, s.Deadline-1)
-	}
-	return r.Client.Receive(c, now, rep)
-}
-
-type resignSameIncarnation struct{ sim.Client }
-
-func (resignSameIncarnation) again(c *sim.ClientState, out lease.Requests) lease.Requests {
-	if out.Store.Op == lease.OpRelease {
-		setState(c, func(s *lease.ClientState) { s.Holder = out.Store.Holder })
-	}
-	return out
-}
-
-// Resign keeps the identity under which it releases.
-func (r resignSameIncarnation) Resign(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	return r.again(c, r.Client.Resign(c, now))
-}
-
-// EndWork keeps it too.
-func (r resignSameIncarnation) EndWork(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	return r.again(c, r.Client.EndWork(c, now))
-}
-
-type noBarrier struct{ sim.Client }
-
-// Receive leads as soon as the fence request is on its way.
-func (r noBarrier) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	out := r.Client.Receive(c, now, rep)
-	setState(c, func(s *lease.ClientState) {
-		if s.Phase == lease.Fencing {
-			s.Phase = lease.Leading
-		}
-	})
-	return out
-}
-
-type barrierNotRetried struct{ sim.Client }
-
-// Receive never makes the fence request due again.
-func (r barrierNotRetried) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	out := r.Client.Receive(c, now, rep)
-	setState(c, func(s *lease.ClientState) {
-		if s.Phase == lease.Fencing {
-			s.NextFence = sim.Forever
-		}
-	})
-	return out
-}
-
-type tokenLaundering struct{ sim.Client }
-
-// Write takes whatever token the lease carries, and looks at no deadline: the
-// token is fresh, after all.
-func (tokenLaundering) Write(c *sim.ClientState, _ sim.Clocks, current *lease.Record) (lease.Token, bool) {
-	return current.Token, c.State().Phase == lease.Leading
-}
-
-type restartResumesLease struct{ sim.Client }
-
-// Start goes on where the old process led, with a new countdown.
-func (r restartResumesLease) Start(cfg lease.Config, holder lease.Holder, now sim.Clocks, old *sim.ClientState) sim.ClientState {
-	c := r.Client.Start(cfg, holder, now, old)
-	if old != nil && old.State().Phase == lease.Leading {
-		s := old.State()
-		s.Working = false
-		s.Deadline, s.NextSend = now.Boot+cfg.SafeWindow(), now.Boot
-		c.SetState(s)
-	}
-	return c
-}
-
-type sharedIdentity struct{ sim.Client }
-
-// Start gives every process the first identity of the first client.
-func (r sharedIdentity) Start(cfg lease.Config, _ lease.Holder, now sim.Clocks, old *sim.ClientState) sim.ClientState {
-	return r.Client.Start(cfg, lease.Holder{Node: sim.Names().Of(sim.ClientNode(0)), Seq: 1}, now, old)
-}
-
-type offByOne struct{ sim.Client }
-
-// Receive sets the deadline one nanosecond late: to lead before that is to
-// lead at the deadline.
-func (r offByOne) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	before := c.State().Deadline
-	out := r.Client.Receive(c, now, rep)
-	setState(c, func(s *lease.ClientState) {
-		if s.Phase != lease.Campaigning && s.Deadline != before {
-			s.Deadline++
-		}
-	})
-	return out
-}
-
-type grantedTTLIgnored struct{ sim.Client }
-
-// Receive takes every grant for one of all that was asked for.
-func (r grantedTTLIgnored) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	rep.TTL = sim.Forever
-	return r.Client.Receive(c, now, rep)
 }
 
 // onClock reads the monotonic clock, or the wall clock, for every instant.
@@ -568,4 +361,13 @@ func (r onClock) Ends(c *sim.ClientState, now sim.Clocks, suspended bool) time.D
 // Write is on the wrong clock.
 func (r onClock) Write(c *sim.ClientState, now sim.Clocks, current *lease.Record) (lease.Token, bool) {
 	return r.Client.Write(c, r.read(now), current)
+}
+
+// stingy is a correct store that grants half of what is asked for.
+type stingy struct{ sim.Store }
+
+// Handle says what it grants.
+func (r stingy) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
+	req.TTL /= 2
+	return r.Store.Handle(s, now, lockDelay, req)
 }

@@ -43,9 +43,9 @@ var (
 // and minimises that one. Seed and number give a schedule. A schedule that
 // breaks something on the built-in implementation too counts as run and shows
 // nothing: drawn while the bug ran, it may contain a request that is
-// ill-behaved only there. Nor does one that breaks in the calm at its end what
-// has nothing to do with calm: it would tell in one action what should be told
-// step by step. A nil judge is the monitor of package model.
+// ill-behaved only there. Nor does one that breaks in its calm what has nothing
+// to do with calm, which would hide many steps in one action. A nil judge is
+// the monitor of package model.
 //
 // The error matches [ErrEscaped] after limit schedules, [ErrUndeclared] if
 // what broke is not in May, or is that of ctx; Schedules is set all the same.
@@ -70,8 +70,13 @@ func (m Mutant) Hunt(ctx context.Context, seed uint64, limit int, judge Judge) (
 		for c.Invariant = range r.Violated.All() {
 			break
 		}
-		if c.Invariant != model.Availability && slices.ContainsFunc(s.Actions[:r.Applied], isCalm) {
-			continue
+		if c.Invariant != model.Availability {
+			if i := slices.IndexFunc(s.Actions, isCalm); i >= 0 {
+				s.Actions = s.Actions[:i]
+			}
+			if !judge(s, m.Subject).Violated.Has(c.Invariant) {
+				continue
+			}
 		}
 		c.Schedule = m.minimize(s, c.Invariant, judge)
 		return c, nil

@@ -12,6 +12,7 @@ package mutant
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fencepost/model"
@@ -52,7 +53,11 @@ func All() []Mutant {
 	for _, family := range []struct {
 		name string
 		bugs []Mutant
-	}{{FamilyClient, clientBugs()}, {FamilyStore, storeBugs()}, {FamilyStorage, storageBugs()}} {
+	}{
+		{FamilyClient, slices.Concat(beliefBugs(), termBugs())},
+		{FamilyStore, slices.Concat(ownershipBugs(), expiryBugs())},
+		{FamilyStorage, storageBugs()},
+	} {
 		for _, m := range family.bugs {
 			m.Family = family.name
 			m.Subject.Name = prefix + m.Name

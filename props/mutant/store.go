@@ -8,7 +8,7 @@ import (
 	"fencepost/props/sim"
 )
 
-func storeBugs() []Mutant {
+func ownershipBugs() []Mutant {
 	tokens := model.SetOf(model.TokenMonotonicity)
 	early := model.SetOf(model.BeliefSafety, model.BeliefOwnership)
 	stolen := model.SetOf(model.TokenMonotonicity, model.BeliefOwnership)
@@ -17,14 +17,14 @@ func storeBugs() []Mutant {
 		Breaks:  "A release gives its token back, and the next holder gets the same.",
 		Seen:    "counters kept in the lease object, which a clean release deletes",
 		May:     tokens,
-		Actions: 6,
+		Actions: 9,
 		Subject: sim.Subject{Store: tokenReusedAfterRelease{}},
 	}, {
 		Name:    "token-reset-at-restart",
 		Breaks:  "The lease is durable but the counter is not: the first new ownership after a restart of the store gets token 1.",
 		Seen:    "a Redis INCR as token generator without persistence",
 		May:     tokens,
-		Actions: 7,
+		Actions: 10,
 		Subject: sim.Subject{Store: tokenResetAtRestart{}},
 		Steer: func(c *sim.Config, _ *sim.Profile) {
 			c.FirstToken = 1 // else a restart before the first grant would be enough
@@ -34,171 +34,58 @@ func storeBugs() []Mutant {
 		Breaks:  "A node that takes its own lapsed or released lease again keeps the token.",
 		Seen:    "client-go leaderelection raises LeaderTransitions, which some take for a fencing token, only if the holder's name changes",
 		May:     tokens,
-		Actions: 5,
+		Actions: 6,
 		Subject: sim.Subject{Store: tokenNotRaisedForSameNode{}},
 	}, {
 		Name:    "non-atomic-issuer",
 		Breaks:  "Free or held, and the next token, are read in one step and written in another: two requests at one instant both get the lease, under equal tokens.",
 		Seen:    "home-made Redis locks that GET and then SET instead of SET NX",
 		May:     stolen,
-		Actions: 4,
+		Actions: 6,
 		Subject: sim.Subject{Store: nonAtomicIssuer{}},
 	}, {
 		Name:    "token-drawn-early",
 		Breaks:  "A waiter draws its token when it first asks, and is granted under it later: tokens do not come in the order of ownership.",
 		Seen:    "locks that number their waiters and use the number as token",
 		May:     tokens,
-		Actions: 7,
+		Actions: 11,
 		Subject: sim.Subject{Store: tokenDrawnEarly{}},
 	}, {
 		Name:    "token-per-renewal",
 		Breaks:  "Each renewal raises the token: the tenure that the leader believes in is another's, its own.",
 		Seen:    "revision numbers used as tokens (etcd's mod_revision, Kubernetes' resourceVersion), which each renewal changes",
 		May:     model.SetOf(model.BeliefOwnership),
-		Actions: 6,
+		Actions: 7,
 		Subject: sim.Subject{Store: tokenPerRenewal{}},
 	}, {
 		Name:    "delete-resets-tokens",
 		Breaks:  "The counter is part of the lease object: whoever deletes the one starts the other at 1 again.",
 		Seen:    "etcd's key version, which a deletion sets to zero; Kubernetes' LeaderTransitions, which go with the Lease object",
 		May:     tokens,
-		Actions: 5,
+		Actions: 7,
 		Subject: sim.Subject{Store: deleteResetsTokens{}},
 		Steer:   func(_ *sim.Config, p *sim.Profile) { at(p, 20, sim.Delete) },
-	}, {
-		Name:    "retry-keeps-old-expiry",
-		Breaks:  "A repeated acquire of the holder is granted, but the lease ends when it would have ended without.",
-		Seen:    "home-made locks that answer \"already yours\" to a retry whose first answer was lost",
-		May:     early,
-		Actions: 7,
-		Subject: sim.Subject{Store: keepsOldExpiry{op: lease.OpAcquire}},
-	}, {
-		Name:    "renewal-not-applied",
-		Breaks:  "A renewal is granted, but the lease ends when it would have ended without.",
-		Seen:    "etcd issue 14758: a keep-alive answered with a new TTL while the lease was being revoked",
-		May:     early,
-		Actions: 7,
-		Subject: sim.Subject{Store: keepsOldExpiry{op: lease.OpRenew}},
-	}, {
-		Name:    "renewal-shortens",
-		Breaks:  "A renewal sets the expiry also where that is earlier: one with a shorter TTL shortens the running lease.",
-		Seen:    "node-redlock issue 26: extend overwrites what is left of the TTL, as PEXPIRE does",
-		May:     early,
-		Actions: 7,
-		Subject: sim.Subject{Store: renewalShortens{}, Client: shortRenewals{}},
-	}, {
-		Name:    "late-duplicate-shortens",
-		Breaks:  "The expiry is that of the renewal which arrives last, counted from its sending: a late copy of an old one shortens the running lease.",
-		Seen:    "lock records with an expiry stamped by the sender, where the last write wins",
-		May:     early,
-		Actions: 9,
-		Subject: sim.Subject{Store: lateDuplicateShortens{}},
-	}, {
-		Name:    "ttl-whole-seconds",
-		Breaks:  "The store keeps TTLs in whole seconds and grants them as asked: half a second is missing.",
-		Seen:    "client-go writes LeaseDurationSeconds as int(LeaseDuration / time.Second)",
-		May:     early,
-		Actions: 4,
-		Subject: sim.Subject{Store: ttlWholeSeconds{}},
-	}, {
-		Name:    "wall-clock-expiry",
-		Breaks:  "The expiry is computed on the client's wall clock and judged on the store's.",
-		Seen:    "ShedLock, whose documentation asks for synchronized clocks (issue 263), before usingDbTime",
-		May:     early | model.SetOf(model.Availability),
-		Actions: 7,
-		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}},
-	}, {
-		Name:    "restart-absolute-expiry",
-		Breaks:  "A restarted store compares the expiry it kept with a clock that begins anew: the lease of a dead holder hardly ever ends.",
-		Seen:    "etcd issue 9888 is the cousin that comes of avoiding it: each new leader starts all TTLs anew, and a lease may never end",
-		May:     model.SetOf(model.Availability),
-		Actions: 6,
-		Subject: sim.Subject{Store: restartAbsoluteExpiry{}},
-	}, {
-		Name:    "restart-forgets-lease",
-		Breaks:  "A restarted store remembers the counter but not the holder, and grants a lease that is held.",
-		Seen:    "Redis without fsync: the documentation of distributed locks asks to keep a restarted node away for the longest TTL",
-		May:     early,
-		Actions: 5,
-		Subject: sim.Subject{Store: restartForgetsLease{}},
-	}, {
-		Name:    "answer-before-durable",
-		Breaks:  "An answer leaves the store before its last change is durable: a crash loses a grant that a client relies on.",
-		Seen:    "Redis failover with asynchronous replication: its documentation shows how two clients get one lock",
-		May:     stolen,
-		Actions: 5,
-		Subject: sim.Subject{Store: answerBeforeDurable{}},
 	}, {
 		Name:    "renew-without-owner-check",
 		Breaks:  "A renewal is granted to whoever sends it, while anybody holds the lease.",
 		Seen:    "Redisson issue 597: the watchdog renewed a lock that belonged to another by then",
 		May:     stolen,
-		Actions: 4,
+		Actions: 10,
 		Subject: sim.Subject{Store: renewWithoutOwnerCheck{}},
 	}, {
 		Name:    "release-without-owner-check",
 		Breaks:  "A release frees the lease, whoever holds it.",
 		Seen:    "Redis locks released by DEL: its documentation of distributed locks warns of them",
 		May:     early,
-		Actions: 5,
+		Actions: 6,
 		Subject: sim.Subject{Store: releaseWithoutOwnerCheck{}},
-	}, {
-		Name:    "renew-revives",
-		Breaks:  "A renewal brings a tenure back that has lapsed or was released, under its old token.",
-		Seen:    "redlock-rb issue 36: extend succeeds on a lock that has expired; Kubernetes allows it too",
-		May:     tokens,
-		Actions: 5,
-		Subject: sim.Subject{Store: renewRevives{}},
 	}, {
 		Name:    "reentrant-by-node",
 		Breaks:  "The lease belongs to the node's name: another process of the node that asks is taken for the holder's retry.",
 		Seen:    "Kubernetes issue 61151: hosts of one name, and so one identity, fought over the same work",
 		May:     stolen,
-		Actions: 4,
-		Subject: sim.Subject{Store: reentrantByNode{}},
-	}, {
-		Name:    "phantom-waiter",
-		Breaks:  "A waiter's own lease runs from when it queued, and it is told of success with the whole TTL all the same.",
-		Seen:    "etcd issue 9921: Lock succeeded although the lease of the waiter had expired in the queue",
-		May:     early,
-		Actions: 10,
-		Subject: sim.Subject{Store: phantomWaiter{}},
-	}, {
-		Name:    "renewed-at-expiry",
-		Breaks:  "At the instant of expiry the lease is free to all others and still its holder's to renew.",
-		Seen:    "any store that checks expiry < now in one place and expiry <= now in another",
-		May:     tokens,
-		Actions: 5,
-		Subject: sim.Subject{Store: renewedAtExpiry{}},
-	}, {
-		Name:    "release-not-applied",
-		Breaks:  "A release is answered but the lease stays held until it lapses.",
-		Seen:    "client-go issue 112023: leaders that stop do not get to release the lock",
-		May:     model.SetOf(model.Availability, model.TokenMonotonicity),
-		Actions: 5,
-		Subject: sim.Subject{Store: releaseNotApplied{}},
-	}, {
-		Name:    "lapse-forgotten-at-restart",
-		Breaks:  "A lapse that somebody was told of is not durable: after a restart the lapsed holder holds the lease again.",
-		Seen:    "stores that write grants to disk and leave lapses to a timer",
-		May:     model.SetOf(model.Linearizability),
 		Actions: 9,
-		Subject: sim.Subject{Store: lapseForgottenAtRestart{}},
-	}, {
-		Name:    "lock-delay-skipped",
-		Breaks:  "The lock delay is not kept: a lapsed lease is granted at once.",
-		Seen:    "Consul's lock-delay of 15s, which a session may set to zero, and other stores do not have",
-		May:     model.SetOf(model.Linearizability),
-		Actions: 5,
-		Subject: sim.Subject{Store: lockDelaySkipped{}},
-		Steer:   func(c *sim.Config, _ *sim.Profile) { c.Lease.LockDelay = c.Lease.TTL },
-	}, {
-		Name:    "stale-read",
-		Breaks:  "A read of the holder is answered from a copy that lags by one change: it names a holder that has released.",
-		Seen:    "reads from a follower or a deposed leader; Consul's default consistency mode documents stale reads after a change of leader",
-		May:     model.SetOf(model.Linearizability),
-		Actions: 6,
-		Subject: sim.Subject{Store: staleRead{}},
+		Subject: sim.Subject{Store: reentrantByNode{}},
 	}}
 }
 
@@ -317,142 +204,6 @@ type deleteResetsTokens struct{ sim.Store }
 // Delete takes the counter away with the lease.
 func (deleteResetsTokens) Delete(s *sim.StoreState) { s.Record = lease.Record{} }
 
-// keepsOldExpiry does so for one kind of request.
-type keepsOldExpiry struct {
-	sim.Store
-	op lease.Op
-}
-
-// Handle answers as if the expiry had moved.
-func (r keepsOldExpiry) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	running, expires := s.Held(now.Boot), s.Expires
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if running && rep.Op == r.op && rep.Code == lease.CodeGranted {
-		s.Expires = expires
-	}
-	return rep
-}
-
-type renewalShortens struct{ sim.Store }
-
-// Handle sets the expiry of a renewal whatever it was before.
-func (r renewalShortens) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if rep.Op == lease.OpRenew && rep.Code == lease.CodeGranted {
-		s.Expires, rep.Remaining = now.Boot+req.TTL, req.TTL
-	}
-	return rep
-}
-
-// shortRenewals is a correct client that asks for half the TTL when it renews.
-type shortRenewals struct{ sim.Client }
-
-// Tick asks for less, and so will not believe in more.
-func (r shortRenewals) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	out := r.Client.Tick(c, now)
-	if out.Store.Op == lease.OpRenew {
-		out.Store.TTL /= 2
-	}
-	return out
-}
-
-// lateDuplicateShortens has the latest sending by the holder Who in N[0], and
-// in N[1] by how much the store's clock was ahead when that one arrived.
-type lateDuplicateShortens struct{ volatile }
-
-// Handle counts the TTL of a request that was overtaken from its sending.
-func (r lateDuplicateShortens) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if rep.Code != lease.CodeGranted {
-		return rep
-	}
-	memo, sent := &s.Scratch, int64(req.Sent)
-	switch {
-	case memo.Who != req.Holder || sent >= memo.N[0]:
-		memo.Who, memo.N[0], memo.N[1] = req.Holder, sent, int64(now.Boot)-sent
-	case rep.Op == lease.OpRenew:
-		s.Expires = time.Duration(sent+memo.N[1]) + req.TTL
-	}
-	return rep
-}
-
-type ttlWholeSeconds struct{ sim.Store }
-
-// Handle rounds the TTL down, and does not say so.
-func (r ttlWholeSeconds) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	asked := req.TTL
-	req.TTL = asked.Truncate(time.Second)
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if rep.Code == lease.CodeGranted && (rep.Op == lease.OpAcquire || rep.Op == lease.OpRenew) {
-		rep.TTL = asked
-	}
-	return rep
-}
-
-type wallClockExpiry struct{ sim.Store }
-
-// Handle adds the TTL to the wall clock of the sender, and looks at its own to
-// see whether that time has come.
-func (r wallClockExpiry) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if rep.Code == lease.CodeGranted {
-		s.Expires = req.Sent + req.TTL - (now.Wall - now.Boot)
-	}
-	return rep
-}
-
-// stampsWallClock is a correct client whose requests say when they were sent
-// by its wall clock.
-type stampsWallClock struct{ sim.Client }
-
-// Tick stamps.
-func (r stampsWallClock) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
-	out := r.Client.Tick(c, now)
-	out.Store.Sent += now.Wall - now.Boot
-	return out
-}
-
-// Receive takes the stamp back.
-func (r stampsWallClock) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
-	if rep.Op != lease.OpFence {
-		rep.Sent -= now.Wall - now.Boot
-	}
-	return r.Client.Receive(c, now, rep)
-}
-
-type restartAbsoluteExpiry struct{ sim.Store }
-
-// Restart leaves the expiry as the old clock had it.
-func (restartAbsoluteExpiry) Restart(*sim.StoreState, sim.Clocks) {}
-
-type restartForgetsLease struct{ sim.Store }
-
-// Restart keeps the counter alone.
-func (restartForgetsLease) Restart(s *sim.StoreState, _ sim.Clocks) { s.Record = s.Delete() }
-
-// answerBeforeDurable has what is on disk in Who and N: token, TTL, status,
-// and 1 in N[3] while that lags behind.
-type answerBeforeDurable struct{ sim.Store }
-
-// Handle lets the disk lag behind by one change.
-func (r answerBeforeDurable) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	d := s.Durable
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if s.Durable != d {
-		s.Scratch.Who, s.Scratch.N = d.Holder, [4]int64{int64(d.Token), int64(d.TTL), int64(d.Status), 1}
-	}
-	return rep
-}
-
-// Restart finds what is on disk.
-func (r answerBeforeDurable) Restart(s *sim.StoreState, now sim.Clocks) {
-	if n := s.Scratch.N; n[3] == 1 {
-		s.Durable = lease.Durable{Token: lease.Token(n[0]), Holder: s.Scratch.Who, TTL: time.Duration(n[1]), Status: lease.Status(n[2])}
-	}
-	s.Scratch = sim.Scratch{}
-	r.Store.Restart(s, now)
-}
-
 type renewWithoutOwnerCheck struct{ sim.Store }
 
 // Handle renews in the holder's name, whoever asks.
@@ -479,16 +230,6 @@ func (r releaseWithoutOwnerCheck) Handle(s *sim.StoreState, now sim.Clocks, lock
 	return rep
 }
 
-type renewRevives struct{ sim.Store }
-
-// Handle finds the old tenure good enough to renew, held or not.
-func (r renewRevives) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	if req.Op == lease.OpRenew && req.TTL > 0 && req.Holder == s.Holder && req.Token == s.Token && !s.Held(now.Boot) {
-		s.Status, s.Expires = lease.Running, now.Boot+1
-	}
-	return r.Store.Handle(s, now, lockDelay, req)
-}
-
 type reentrantByNode struct{ sim.Store }
 
 // Handle takes a process of the holder's node for the holder.
@@ -496,90 +237,5 @@ func (r reentrantByNode) Handle(s *sim.StoreState, now sim.Clocks, lockDelay tim
 	if req.Op == lease.OpAcquire && req.TTL > 0 && req.Holder.Node == s.Holder.Node && s.Held(now.Boot) {
 		s.Holder = req.Holder
 	}
-	return r.Store.Handle(s, now, lockDelay, req)
-}
-
-// phantomWaiter has the candidate that waits in Who, and in N[0] when its
-// lease ends, which runs since it queued.
-type phantomWaiter struct{ volatile }
-
-// Handle grants to the waiter the lease that it queued with.
-func (r phantomWaiter) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	memo := &s.Scratch
-	won := memo.Who == req.Holder && changesOwner(s, now, lockDelay, req)
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	switch {
-	case won:
-		memo.Who, s.Expires = lease.Holder{}, time.Duration(memo.N[0])
-	case rep.Op == lease.OpAcquire && rep.Code == lease.CodeHeld && memo.Who != req.Holder:
-		memo.Who, memo.N[0] = req.Holder, int64(now.Boot+req.TTL)
-	}
-	return rep
-}
-
-type renewedAtExpiry struct{ sim.Store }
-
-// Handle lets the holder renew at the instant at which others may acquire.
-func (r renewedAtExpiry) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	if req.Op == lease.OpRenew && req.TTL > 0 && req.Holder == s.Holder && req.Token == s.Token && s.Status == lease.Running && now.Boot == s.Expires {
-		s.Expires++
-	}
-	return r.Store.Handle(s, now, lockDelay, req)
-}
-
-type releaseNotApplied struct{ sim.Store }
-
-// Handle answers a release and forgets about it.
-func (r releaseNotApplied) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	before := s.Record
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	if rep.Code == lease.CodeReleased {
-		s.Record = before
-	}
-	return rep
-}
-
-type lapseForgottenAtRestart struct{ sim.Store }
-
-// Restart takes every tenure that was not released for running.
-func (r lapseForgottenAtRestart) Restart(s *sim.StoreState, now sim.Clocks) {
-	if s.Status == lease.Lapsed {
-		s.Status = lease.Running
-	}
-	r.Store.Restart(s, now)
-}
-
-type lockDelaySkipped struct{ sim.Store }
-
-// Handle knows of no lock delay.
-func (r lockDelaySkipped) Handle(s *sim.StoreState, now sim.Clocks, _ time.Duration, req lease.Request) lease.Reply {
-	return r.Store.Handle(s, now, 0, req)
-}
-
-// staleRead has what a reader sees in Reply.
-type staleRead struct{ volatile }
-
-// Handle answers reads by what they would have been told before the latest
-// change of holder.
-func (r staleRead) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	_, before := s.Record.Handle(now.Boot, lockDelay, lease.Request{Op: lease.OpGet})
-	rep := r.Store.Handle(s, now, lockDelay, req)
-	switch {
-	case rep.Code == lease.CodeReleased || rep.Code == lease.CodeGranted && rep.Op == lease.OpAcquire:
-		s.Scratch.Reply = before
-	case rep.Op == lease.OpGet && s.Scratch.Reply.Op == lease.OpGet:
-		stale := s.Scratch.Reply
-		stale.Holder, stale.Asked, stale.Sent = rep.Holder, rep.Asked, rep.Sent
-		return stale
-	}
-	return rep
-}
-
-// stingy is a correct store that grants half of what is asked for.
-type stingy struct{ sim.Store }
-
-// Handle says what it grants.
-func (r stingy) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
-	req.TTL /= 2
 	return r.Store.Handle(s, now, lockDelay, req)
 }

@@ -155,11 +155,11 @@ func (c *fileConfig) config() (Config, error) {
 	for name, text := range c.Offsets {
 		n := NodeNamed(name)
 		if n == 0 {
-			return out, badField("offsets", "%q is no node", name)
+			return out, badField("config.offsets", "%q is no node", name)
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			return out, badField("offsets."+name, "%q is not a duration such as \"42s\"", text)
+			return out, badField("config.offsets."+name, "%q is not a duration such as \"42s\"", text)
 		}
 		out.Offsets[n] = d
 	}

@@ -29,7 +29,7 @@ type Profile struct {
 // reordering, pauses, drift inside the bound, crashes, cut links.
 func Chaos() Profile {
 	return Profile{Name: "chaos", Calm: true, Weights: [kinds]uint16{
-		Advance: 200, Tick: 220, Deliver: 300, Drop: 40, Duplicate: 25, Get: 6, Read: 12, Put: 60, WorkBegin: 20, WorkEnd: 20, Resign: 14,
+		Advance: 110, Tick: 220, Deliver: 420, Drop: 40, Duplicate: 25, Get: 6, Read: 12, Put: 150, WorkBegin: 20, WorkEnd: 20, Resign: 14,
 		Pause: 16, Suspend: 6, Freeze: 2, Resume: 40, Crash: 12, Restart: 30, Drift: 16, Jump: 6, Delete: 1, Cut: 8, Heal: 8,
 	}}
 }
@@ -123,10 +123,11 @@ func AppendGenerated(dst []Action, src Source, p *Profile, w *World, steps int, 
 		id++
 		a.ID = id
 		dst = append(dst, a)
-		if each != nil && !each(w, &a) {
+		last := &dst[len(dst)-1]
+		if each != nil && !each(w, last) {
 			return false
 		}
-		w.Apply(&dst[len(dst)-1])
+		w.Apply(last)
 		return w.violated == 0
 	}
 	for range steps {
@@ -202,6 +203,9 @@ func (g *generator) try(w *World, r *rng, kind Kind, value int64) (a Action, ok 
 		}
 		a.Who = 0
 		m := &w.msgs[r.n(w.nmsgs)]
+		if kind == Deliver && r.oneIn(2) {
+			m = &w.msgs[w.nmsgs-1] // the latest, or nearly: were all answers late, hardly anybody would lead
+		}
 		a.Msg = m.id
 		switch kind {
 		case Deliver:
@@ -245,7 +249,7 @@ func (g *generator) try(w *World, r *rng, kind Kind, value int64) (a Action, ok 
 		return a, a.D != 0
 	case Delete:
 		a.Who = 0
-		return a, !w.nodes[StoreNode].crashed && w.store.Status != lease.Free
+		return a, w.nodes[StoreNode].up() && w.store.Status != lease.Free
 	case Cut:
 		a.Peer = pick(r, StoreNode, StoreNode, StorageNode)
 		return a, !w.cut(a.Who, a.Peer)

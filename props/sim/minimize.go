@@ -13,12 +13,14 @@ import (
 type Fails func(*Schedule) (applied int, fails bool)
 
 // FailsOn is the Fails of an invariant that the monitor or lockstep judges:
-// the first event that breaks anything must break that one.
+// the first event that breaks anything must break that one. All calls share
+// one World, so they must not be concurrent.
 func FailsOn(subject Subject, v model.Invariant) Fails {
 	opts := Options{Monitor: true, Lockstep: v == model.Lockstep}
+	w := new(World)
 	return func(s *Schedule) (int, bool) {
-		r := s.Run(subject, opts)
-		return r.Applied, r.Violated.Has(v)
+		w.begin(newSetup(s.Config, subject, opts))
+		return s.apply(w), w.violated.Has(v)
 	}
 }
 
@@ -42,7 +44,7 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 	m.ddmin()
 	for again := true; again; {
 		again = false
-		for _, pass := range []func() bool{m.single, m.merge, m.reuse, m.pairs, m.retarget} {
+		for _, pass := range []func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.pairs, m.retarget} {
 			if pass() {
 				again = true
 			}
@@ -127,26 +129,84 @@ func (m *minimizer) merge() (changed bool) {
 	return changed
 }
 
-// reuse deletes one of two like actions and lets the other's messages stand
-// for those of the deleted one.
+// reuse deletes an action that sent something and lets the messages of another
+// stand for its own.
 func (m *minimizer) reuse() (changed bool) {
-	for i := 0; i < len(m.best.Actions); i++ {
-		for j := 0; j < len(m.best.Actions); j++ {
-			a := m.best.Actions
-			if i >= len(a) || i == j || a[i].Kind != a[j].Kind || a[i].Who != a[j].Who || a[i].Kind == Advance {
-				continue
-			}
-			from, to := a[j].ID, a[i].ID
-			next := m.without(j, j+1)
+	for j := len(m.best.Actions) - 1; j >= 0; j-- {
+		for i := 0; i < len(m.best.Actions) && j < len(m.best.Actions); i++ {
+			from, to := m.best.Actions[j].ID, m.best.Actions[i].ID
+			next, named := m.without(j, j+1), false
 			for k := range next {
 				if next[k].Msg.Action == from {
-					next[k].Msg.Action = to
+					next[k].Msg.Action, named = to, true
 				}
 			}
-			changed = m.try(next) || changed
+			if i != j && named && m.try(next) {
+				changed = true
+				break
+			}
 		}
 	}
 	return changed
+}
+
+// original deletes a duplication and lets the message itself stand for its
+// copy.
+func (m *minimizer) original() (changed bool) {
+	for j := len(m.best.Actions) - 1; j >= 0; j-- {
+		if j >= len(m.best.Actions) || m.best.Actions[j].Kind != Duplicate {
+			continue
+		}
+		dup := m.best.Actions[j]
+		next := m.without(j, j+1)
+		for k := range next {
+			if next[k].Msg.Action == dup.ID {
+				next[k].Msg = dup.Msg
+			}
+		}
+		changed = m.try(next) || changed
+	}
+	return changed
+}
+
+// wait lets a tenure lapse that was given up, and deletes another action, such
+// as the arrival of the release.
+func (m *minimizer) wait() (changed bool) {
+	for i := 0; i < len(m.best.Actions); i++ {
+		for j := 0; j < len(m.best.Actions); j++ {
+			a := m.best.Actions
+			if i >= len(a) || i == j || a[i].Kind != Resign && a[i].Kind != Release {
+				continue
+			}
+			next := m.without(j, j+1)
+			k := i
+			if j < i {
+				k--
+			}
+			next[k] = Action{ID: a[i].ID, Kind: Advance, D: m.best.Config.Lease.TTL}
+			changed = next[k].D <= maxAdvance && m.try(next) || changed
+		}
+	}
+	return changed
+}
+
+// arrive lets one message arrive where all did, in a calm.
+func (m *minimizer) arrive() (changed bool) {
+	for i := range m.best.Actions {
+		if m.best.Actions[i].Kind != Calm {
+			continue
+		}
+		for _, from := range m.best.Actions[:i] {
+			for n := range int32(2) {
+				next := slices.Clone(m.best.Actions)
+				next[i] = Action{ID: next[i].ID, Kind: Deliver, Msg: model.Msg{Action: from.ID, N: n}}
+				if m.try(next) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // pairs deletes two actions that only together can go.
@@ -223,6 +283,7 @@ func (m *minimizer) plainer() (changed bool) {
 		for _, d := range rounder(&m.best.Actions[i], m.best.Config.Lease) {
 			next := slices.Clone(m.best.Actions)
 			if next[i].D = d; m.best.Actions[i].D != d && m.try(next) {
+				changed = true
 				break
 			}
 		}

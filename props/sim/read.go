@@ -67,7 +67,7 @@ func (d *fileReader) fail(field string, at int64, err error) error {
 		at = int64(len(d.text))
 	case errors.As(err, &syntax):
 		// The decoder's own offset does not count what was read by token.
-		if errors.As(json.Unmarshal(d.text[at:], new(json.RawMessage)), &syntax) {
+		if errors.As(json.NewDecoder(bytes.NewReader(d.text[at:])).Decode(new(json.RawMessage)), &syntax) {
 			at += max(syntax.Offset-1, 0)
 		}
 	case sub != "":
@@ -77,11 +77,11 @@ func (d *fileReader) fail(field string, at int64, err error) error {
 }
 
 // find is the offset of the field with the given path in the object that
-// starts at, or else of the object.
+// starts at, or of the innermost object that should have it.
 func (d *fileReader) find(at int64, path string) int64 {
 	found := at
 	walk(json.NewDecoder(bytes.NewReader(d.text[at:])), "", func(p string, key int64, _ bool) bool {
-		if p == path {
+		if p == path || strings.HasPrefix(path, p+".") {
 			found = at + key
 		}
 		return p != path
@@ -308,6 +308,9 @@ var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 // wanted is what JSON a Go type takes, in words.
 func wanted(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch k := t.Kind(); {
 	case k == reflect.String || reflect.PointerTo(t).Implements(textUnmarshaler):
 		return "a string"

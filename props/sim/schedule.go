@@ -111,18 +111,22 @@ type Result struct {
 // end. The schedule must be valid.
 func (s *Schedule) Run(subject Subject, opts Options) Result {
 	w := newWorld(newSetup(s.Config, subject, opts))
-	applied := 0
-	for i := range s.Actions {
-		applied++
-		if w.Apply(&s.Actions[i]); w.violated != 0 {
-			break
-		}
-	}
+	applied := s.apply(&w)
 	w.counts.Runs = 1
 	if w.Waived() != 0 {
 		w.counts.Waived = 1
 	}
 	return Result{Violated: w.violated, First: w.first, Waived: w.Waived(), Mismatch: w.mismatch, Applied: applied, Counts: w.counts, World: w}
+}
+
+// apply gives the actions to w until an invariant breaks, and says how many.
+func (s *Schedule) apply(w *World) int {
+	for i := range s.Actions {
+		if w.Apply(&s.Actions[i]); w.violated != 0 {
+			return i + 1
+		}
+	}
+	return len(s.Actions)
 }
 
 // FileName is a name for the schedule's file that its contents give: equal

@@ -145,8 +145,15 @@ func newSetup(cfg Config, subject Subject, opts Options) *setup {
 }
 
 func newWorld(s *setup) World {
+	var w World
+	w.begin(s)
+	return w
+}
+
+// begin makes w the World at the beginning of a run.
+func (w *World) begin(s *setup) {
 	cfg := &s.cfg
-	w := World{setup: s}
+	*w = World{setup: s}
 	for n := range w.nodes {
 		off := int64(cfg.Offsets[n])
 		w.nodes[n] = node{rate: million, origin: -off, wall: off}
@@ -165,11 +172,10 @@ func newWorld(s *setup) World {
 	for i := range cfg.Clients {
 		w.start(ClientNode(i), nil)
 	}
-	return w
 }
 
 // Reset puts w back to the beginning of another run with the same set-up.
-func (w *World) Reset() { *w = newWorld(w.setup) }
+func (w *World) Reset() { w.begin(w.setup) }
 
 // Now is the real time since the beginning.
 func (w *World) Now() time.Duration { return time.Duration(w.now) }
@@ -456,8 +462,7 @@ func (w *World) restart(who model.Node, n *node) {
 		w.emit(&e)
 	default:
 		w.emit(&e)
-		old := w.clients[who-firstClient].ClientState
-		w.start(who, &old)
+		w.start(who, &w.clients[who-firstClient].ClientState)
 	}
 }
 

@@ -210,13 +210,13 @@ func TestCompareAndSwapAsksTheLeaseItself(t *testing.T) {
 		token  uint64
 		code   model.Code
 	}{
-		"the holder's token":                             {elected(), 1, model.CodeLanded},
-		"a higher one":                                   {elected(), 2, model.CodeStale},
-		"none":                                           {elected(), 0, model.CodeStale},
-		"nobody ever held":                               {nil, 1, model.CodeStale},
-		"after the release":                              {then(elected(), on(Resign, c1), deliver(4, 0)), 1, model.CodeStale},
-		"after the deletion":                             {then(elected(), Action{Kind: Delete}), 1, model.CodeStale},
-		"after a lapse that nobody used":                 {then(elected(), advance(20*sec)), 1, model.CodeLanded},
+		"the holder's token":             {elected(), 1, model.CodeLanded},
+		"a higher one":                   {elected(), 2, model.CodeStale},
+		"none":                           {elected(), 0, model.CodeStale},
+		"nobody ever held":               {nil, 1, model.CodeStale},
+		"after the release":              {then(elected(), on(Resign, c1), deliver(4, 0)), 1, model.CodeStale},
+		"after the deletion":             {then(elected(), Action{Kind: Delete}), 1, model.CodeStale},
+		"after a lapse that nobody used": {then(elected(), advance(20*sec)), 1, model.CodeLanded},
 		"after the next grant, before its first write":   {then(elected(), advance(10*sec), tick(c2), deliver(5, 0)), 1, model.CodeStale},
 		"after the next grant, the token of this holder": {then(elected(), advance(10*sec), tick(c2), deliver(5, 0)), 2, model.CodeLanded},
 	} {

@@ -46,30 +46,37 @@ func width(s string) (n int) {
 	return n
 }
 
-// wrap breaks text into lines of at most n columns, between words where it
-// can. n is at least 2.
-func wrap(text string, n int) []string {
+// wrap breaks text into lines of at most n columns, those after the first of
+// indent columns less, between words where it can. n-indent is at least 2, the
+// columns of one wide rune.
+func wrap(text string, n, indent int) []string {
 	var lines []string
 	line, used := "", 0
+	end := func() {
+		lines = append(lines, line)
+		line, used = "", 0
+		if len(lines) == 1 {
+			n -= indent
+		}
+	}
 	for word := range strings.FieldsSeq(text) {
-		w := width(word)
-		if used > 0 && used+1+w <= n {
-			line, used = line+" "+word, used+1+w
+		if used > 0 && used+1+width(word) <= n {
+			line += " " + word
+			used = width(line)
 			continue
 		}
 		if used > 0 {
-			lines = append(lines, line)
+			end()
 		}
-		line, used = word, w
-		for used > n {
-			head := head(line, n)
-			lines = append(lines, head)
-			line = line[len(head):]
-			used = width(line)
+		for width(word) > n {
+			line = head(word, n)
+			word = word[len(line):]
+			end()
 		}
+		line, used = word, width(word)
 	}
 	if used > 0 || len(lines) == 0 {
-		lines = append(lines, line)
+		end()
 	}
 	return lines
 }

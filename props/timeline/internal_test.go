@@ -14,19 +14,21 @@ import (
 
 func TestWrapBreaksBetweenWordsWhereItCan(t *testing.T) {
 	for _, c := range []struct {
-		text string
-		n    int
-		want string
+		text      string
+		n, indent int
+		want      string
 	}{
-		{"", 10, ""},
-		{"  one   two ", 10, "one two"},
-		{"one two three", 7, "one two|three"},
-		{"one two three", 6, "one|two|three"},
-		{"a abcdefghij z", 4, "a|abcd|efgh|ij z"},
-		{"abcd efgh", 4, "abcd|efgh"},
-		{"节点一 x", 4, "节点|一 x"},
+		{"", 10, 0, ""},
+		{"  one   two ", 10, 0, "one two"},
+		{"one two three", 7, 0, "one two|three"},
+		{"one two three", 7, 2, "one two|three"},
+		{"one two three", 6, 0, "one|two|three"},
+		{"a abcdefghij z", 4, 0, "a|abcd|efgh|ij z"},
+		{"abcdefghij z", 5, 2, "abcde|fgh|ij|z"},
+		{"abcd efgh", 4, 0, "abcd|efgh"},
+		{"节点一 x", 4, 0, "节点|一 x"},
 	} {
-		if got := strings.Join(wrap(c.text, c.n), "|"); got != c.want {
+		if got := strings.Join(wrap(c.text, c.n, c.indent), "|"); got != c.want {
 			t.Errorf("wrap(%q, %d) is %q, want %q", c.text, c.n, got, c.want)
 		}
 	}
@@ -274,5 +276,21 @@ func TestALiveTraceWithoutTheStoresSideIsTold(t *testing.T) {
 	var b strings.Builder
 	if err := Render(&b, events, nil, Options{}); err != nil || !strings.Contains(b.String(), "node 2 acquires") {
 		t.Errorf("without names: %v\n%s", err, b.String())
+	}
+}
+
+func TestWhatAnotherNodeDoesIsToldApart(t *testing.T) {
+	renewal := model.Event{At: 1, Action: 1, Kind: model.KindHandle, Node: 1, Peer: 3, Op: model.OpRenew, Code: model.CodeGranted, Req: model.Msg{Action: 1}, Owner: model.Owner{Node: 3}, Token: 7, Asked: 7, Remaining: 5}
+	answer := renewal
+	answer.Kind, answer.Node, answer.Peer = model.KindReturn, 3, 1
+	for _, end := range []model.Event{
+		{At: 1, Action: 1, Kind: model.KindStepDown, Node: 4, Token: 6, Reason: model.ReasonRefused}, // another node
+		{At: 2, Action: 1, Kind: model.KindStepDown, Node: 3, Token: 7, Reason: model.ReasonRefused}, // another instant
+		{At: 1, Action: 2, Kind: model.KindStepDown, Node: 3, Token: 7, Reason: model.ReasonRefused}, // another action
+	} {
+		moments, _ := tell([]model.Event{renewal, answer, end}, sim.Names(), &Options{})
+		if len(moments) != 2 || moments[0].text != "C1 renews 7 for 5ns" || !strings.Contains(moments[1].text, "steps down from") {
+			t.Errorf("%+v is told as %+v", end, moments)
+		}
 	}
 }

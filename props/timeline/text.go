@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"fencepost/model"
 )
@@ -97,7 +96,7 @@ func (p *printer) lane(n model.Node) int {
 
 func (p *printer) print(moments []moment) {
 	if p.o.Title != "" {
-		for _, line := range wrap(clean(p.o.Title), p.o.width()) {
+		for _, line := range wrap(clean(p.o.Title), p.o.width(), 0) {
 			p.put(0, line, strong)
 			p.flush()
 		}
@@ -183,7 +182,7 @@ func (p *printer) moment(m *moment, before *[model.MaxNodes]lane, newTime bool) 
 	if m.folded {
 		text = "... " + text
 	}
-	lines := wrap(text, p.o.width()-p.prose-2)
+	lines := wrap(text, p.o.width()-p.prose, 2)
 	p.put(p.prose, lines[0], usual)
 	p.flush()
 	for _, line := range lines[1:] {
@@ -341,7 +340,7 @@ func (p *printer) violation(more bool) {
 		p.set(x, p.g.rule, alarm)
 	}
 	p.flush()
-	for _, line := range wrap(clean(v.Describe(p.names)), w-4) {
+	for _, line := range wrap(clean(v.Describe(p.names)), w-4, 0) {
 		p.put(4, line, alarm)
 		p.flush()
 	}
@@ -406,7 +405,7 @@ func (p *printer) set(x int, r rune, st style) {
 // put writes s from column x on, as far as the row goes.
 func (p *printer) put(x int, s string, st style) {
 	for _, r := range s {
-		if false {
+		if p.o.ASCII && r > '~' {
 			r = '?'
 		}
 		w := cells(r)
@@ -448,61 +447,4 @@ func (p *printer) flush() {
 	}
 	p.w.WriteByte('\n')
 	clear(p.row)
-}
-
-// clock writes instants in seconds, with as many decimals as it takes to tell
-// them apart.
-type clock struct {
-	decimals, width int
-}
-
-// clockFor has milliseconds at most where they are enough to tell instants
-// apart, and is no wider than limit.
-func clockFor(moments []moment, limit int) clock {
-	var c clock
-	for i := range moments {
-		at := moments[i].at
-		for ms := time.Duration(at).Round(time.Millisecond).Milliseconds(); c.decimals < 3 && ms%int64(pow10(3-c.decimals)) != 0; {
-			c.decimals++
-		}
-		if i > 0 && at != moments[i-1].at {
-			for c.decimals < 9 && c.format(at) == c.format(moments[i-1].at) {
-				c.decimals += 3 - c.decimals%3
-			}
-		}
-	}
-	for {
-		c.width = 0
-		for i := range moments {
-			c.width = max(c.width, len(c.format(moments[i].at)))
-		}
-		if c.width <= limit || c.decimals == 0 {
-			return c
-		}
-		c.decimals = (c.decimals - 1) / 3 * 3
-	}
-}
-
-func (c clock) format(at int64) string {
-	d := time.Duration(at)
-	if c.decimals < 9 {
-		d = d.Round(time.Second / time.Duration(pow10(c.decimals)))
-	}
-	sign, ns := "", uint64(d)
-	if d < 0 {
-		sign, ns = "-", -ns
-	}
-	const second = uint64(time.Second)
-	if c.decimals == 0 {
-		return fmt.Sprintf("%s%ds", sign, ns/second)
-	}
-	return fmt.Sprintf("%s%d.%0*ds", sign, ns/second, c.decimals, ns%second/pow10(9-c.decimals))
-}
-
-func pow10(n int) uint64 {
-	p := uint64(1)
-	for range n {
-		p *= 10
-	}
-	return p
 }

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+func calmOf(d, delay, every time.Duration) Action {
+	return Action{Kind: Calm, D: d, Delay: delay, Every: every}
+}
+
+func TestCalmEndsEveryFault(t *testing.T) {
+	r := newRun(t, plainConfig(), then(elected(), on(WorkBegin, c1), on(Resign, c1),
+		on(Crash, StoreNode), on(Crash, c2), on(Freeze, StorageNode), on(Suspend, r1), on(Pause, r2),
+		driftTo(c1, 900_000), driftTo(StoreNode, 1_100_000), cutLink(c1, StoreNode), calmOf(0, sec, sec))...)
+	r.holds()
+	for n := range r.nodes {
+		if nd := &r.nodes[n]; !nd.up() || nd.rate != million {
+			t.Errorf("%s is still %+v", names[n].Name, nd)
+		}
+	}
+	if r.cuts != [model.MaxNodes]uint16{} {
+		t.Error("a link is still cut")
+	}
+	if st, acting := r.Client(0); st.Working || acting || st.Phase != lease.Campaigning {
+		t.Errorf("C1 still works: %+v", st)
+	}
+	// All of it before the calm begins, in which nothing of the kind may happen.
+	began := false
+	for _, e := range r.trace.Events {
+		switch e.Kind {
+		case model.KindCalm:
+			began = true
+		case model.KindResume, model.KindRestart, model.KindDrift, model.KindHeal, model.KindWorkDone:
+			if began {
+				t.Errorf("in the calm: %s", Line(&e))
+			}
+		}
+	}
+}
+
+// Messages take 1 s and ticks are 2 s apart: both campaign at 0, C1's request
+// arrives first at 1 s, and the grant at 2 s.
+func TestCalmIsFairAndEndsWithALeader(t *testing.T) {
+	r := newRun(t, plainConfig(), calmOf(time.Minute, sec, 2*sec))
+	r.holds()
+	if e := r.last(model.KindLead); r.Now() != 2*sec || e.At != int64(2*sec) || e.Node != c1 || !r.leads(0) {
+		t.Errorf("at %v:\n%s", r.Now(), r.text())
+	}
+	if e := r.last(model.KindCalmEnd); e.At != int64(2*sec) {
+		t.Errorf("the calm ended at %v", time.Duration(e.At))
+	}
+	// With a leader already there it lasts until the messages of before have landed.
+	r = newRun(t, plainConfig(), then(elected(), calmOf(time.Minute, sec, 2*sec))...)
+	r.holds()
+	if r.Now() != sec {
+		t.Errorf("with a leader the calm lasted %v", r.Now())
+	}
+	// And no longer than it may.
+	r = newRun(t, plainConfig(), calmOf(1500*time.Millisecond, sec, 2*sec))
+	r.holds()
+	if r.Now() != 1500*time.Millisecond {
+		t.Errorf("a calm of 1.5 s lasted %v", r.Now())
+	}
+}
+
+func TestCalmDeliversWhatWasOnItsWay(t *testing.T) {
+	r := newRun(t, plainConfig(), Action{Kind: Write, Who: r1, Token: 1, Value: 7}, advance(30*sec), calmOf(time.Minute, sec, sec))
+	r.holds()
+	if e := r.of(model.KindHandle)[0]; e.Op != model.OpWrite || e.At != int64(31*sec) {
+		t.Errorf("the write arrived as %s", Line(&e))
+	}
+}
+
+// silent is a candidate that never campaigns.
+type silent struct{ Client }
+
+func (silent) Tick(*ClientState, Clocks) lease.Requests { return lease.Requests{} }
+
+func TestCalmWithoutALeaderBreaksAvailability(t *testing.T) {
+	subject := Builtin()
+	subject.Client = silent{}
+	// 1 s for messages of before, the TTL of 4 s, and 2*1 + 1 + 1 + 2*1.
+	for _, c := range []struct {
+		d    time.Duration
+		want bool
+	}{{11 * sec, false}, {11*sec + 1, true}} {
+		r := newRunOf(t, plainConfig(), subject, rawAcquire(r1, 4*sec), drop(1, 0), calmOf(c.d, sec, sec))
+		if got := r.Violated() == model.SetOf(model.Availability); got != c.want {
+			t.Errorf("calm of %v: violated %v", c.d, r.Violated())
+		}
+		if v := r.First(); c.want && (v.Want != int64(11*sec) || v.At != int64(c.d) || v.Action != 3) {
+			t.Errorf("violation %+v", v)
+		}
+	}
+}
+
+func TestAfterAResignationSomebodyLeadsSoon(t *testing.T) {
+	r := newRun(t, plainConfig(), calmOf(time.Minute, sec, sec), on(Resign, c1), calmOf(time.Minute, sec, sec))
+	r.holds()
+	if !r.leads(1) || r.last(model.KindLead).Token != 2 {
+		t.Errorf("C2 does not lead:\n%s", r.text())
+	}
+	// The release lands 1 s into the calm; then 2*1 + 1 + 1 + 2*1 at the most.
+	released, led := int64(0), r.last(model.KindLead).At
+	for _, e := range r.of(model.KindHandle) {
+		if e.Code == model.CodeReleased {
+			released = e.At
+		}
+	}
+	if released == 0 || led-released > int64(6*sec) {
+		t.Errorf("released at %v, led at %v", time.Duration(released), time.Duration(led))
+	}
+}

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+// Wrong rules, small enough to know the shortest way to their failure by hand.
+
+// unfenced takes every write.
+type unfenced struct{ Storage }
+
+func (unfenced) Handle(s *StorageState, _ *lease.Record, req StorageRequest) (model.Code, int64) {
+	s.Highest = max(s.Highest, req.Token)
+	return s.Apply(req, true)
+}
+
+// fromTheReply counts its window from the arrival of a grant.
+type fromTheReply struct{ Client }
+
+func (f fromTheReply) Receive(c *ClientState, now Clocks, rep lease.Reply) lease.Requests {
+	rep.Sent = now.Boot
+	return f.Client.Receive(c, now, rep)
+}
+
+// reissuing gives the token of a released lease again.
+type reissuing struct{ Store }
+
+func (r reissuing) Handle(s *StoreState, now Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
+	rep := r.Store.Handle(s, now, lockDelay, req)
+	if rep.Code == lease.CodeReleased {
+		s.Token--
+	}
+	return rep
+}
+
+func unfencedSubject() Subject {
+	return Subject{Name: "mutant:unfenced", Store: Store{}, Client: Client{}, Storage: unfenced{}}
+}
+func fromTheReplySubject() Subject {
+	return Subject{Name: "mutant:from-the-reply", Store: Store{}, Client: fromTheReply{}, Storage: Storage{}}
+}
+func reissuingSubject() Subject {
+	return Subject{Name: "mutant:reissuing", Store: reissuing{}, Client: Client{}, Storage: Storage{}}
+}
+
+// failing draws schedules until one fails on subject in the invariant v.
+func failing(t testing.TB, subject Subject, v model.Invariant, p Profile, seed uint64) *Schedule {
+	t.Helper()
+	for try := range uint64(20_000) {
+		src := rand.NewPCG(seed, try)
+		cfg := RandomConfig(src)
+		w, err := NewWorld(cfg, subject, Options{Monitor: true, Only: model.SetOf(v)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Schedule{Name: p.Name, Subject: subject.Name, Expect: v, Config: cfg, Actions: Generate(src, &p, &w, 120, nil)}
+		if _, fails := FailsOn(subject, v)(s); fails {
+			return s
+		}
+	}
+	t.Fatalf("no schedule breaks %v on %s", v, subject.Name)
+	return nil
+}
+
+// checkMinimal checks all that a minimised schedule promises.
+func checkMinimal(t *testing.T, was, s *Schedule, subject Subject, v model.Invariant) {
+	t.Helper()
+	fails := FailsOn(subject, v)
+	if err := s.Validate(); err != nil {
+		t.Fatalf("the minimised schedule is not valid: %v", err)
+	}
+	if applied, ok := fails(s); !ok || applied != len(s.Actions) {
+		t.Fatalf("it does not fail any more in %v, or before its end: %v after %d of %d actions\n%s", v, ok, applied, len(s.Actions), write(t, s))
+	}
+	if len(s.Actions) > len(was.Actions) {
+		t.Errorf("%d actions became %d", len(was.Actions), len(s.Actions))
+	}
+	for i := range s.Actions {
+		less := *s
+		if less.Actions = slices.Delete(slices.Clone(s.Actions), i, i+1); func() bool { _, ok := fails(&less); return ok }() {
+			t.Errorf("%d %v can be deleted from\n%s", s.Actions[i].ID, s.Actions[i], write(t, s))
+		}
+		if s.Actions[i].ID != int32(i+1) {
+			t.Errorf("action %d has id %d", i+1, s.Actions[i].ID)
+		}
+	}
+	if r := s.Run(subject, Options{Monitor: true}); func() int64 { e, all := r.Counts.Actions(); return all - e }() != 0 {
+		t.Errorf("it has no-ops:\n%s", write(t, s))
+	}
+}
+
+func TestMinimizeKeepsTheFailureAndNothingElse(t *testing.T) {
+	for _, c := range []struct {
+		subject Subject
+		v       model.Invariant
+		profile Profile
+		atMost  int // actions
+	}{
+		{unfencedSubject(), model.StorageSafety, Chaos(), 14},
+		{unfencedSubject(), model.StorageSafety, Raw(), 11},
+		{fromTheReplySubject(), model.BeliefOwnership, Chaos(), 9},
+		{reissuingSubject(), model.TokenMonotonicity, Chaos(), 9},
+		{reissuingSubject(), model.TokenMonotonicity, Raw(), 9},
+	} {
+		t.Run(c.subject.Name+"/"+c.profile.Name, func(t *testing.T) {
+			var lengths []int
+			for seed := range uint64(10) {
+				was := failing(t, c.subject, c.v, c.profile, seed)
+				kept := *was
+				kept.Actions = slices.Clone(was.Actions)
+				s := Minimize(was, FailsOn(c.subject, c.v))
+				checkMinimal(t, was, s, c.subject, c.v)
+				if !reflect.DeepEqual(was, &kept) {
+					t.Fatal("the input was changed")
+				}
+				if again := Minimize(was, FailsOn(c.subject, c.v)); !reflect.DeepEqual(again, s) {
+					t.Errorf("a second time it comes to\n%s\nnot\n%s", write(t, again), write(t, s))
+				}
+				if len(s.Actions) > c.atMost {
+					t.Errorf("seed %d: %d actions, want %d at most\n%s", seed, len(s.Actions), c.atMost, write(t, s))
+				}
+				lengths = append(lengths, len(s.Actions))
+			}
+			t.Logf("actions: %v", lengths)
+		})
+	}
+}
+
+// noisy spreads actions that play no part through a schedule.
+func noisy(actions []Action) []Action {
+	var out []Action
+	noise := []Action{on(Get, r1), advance(time.Millisecond), {Kind: Jump, Who: c2, D: sec}, on(Pause, StorageNode), on(Resume, StorageNode), on(Read, r2),
+		cutLink(c2, StorageNode), {Kind: Heal}, advance(2 * time.Millisecond)}
+	ids := make(map[int32]int32)
+	for i, a := range actions {
+		for k := range 3 {
+			n := noise[(3*i+k)%len(noise)]
+			n.ID = int32(len(out) + 1)
+			out = append(out, n)
+		}
+		a.ID = int32(len(out) + 1)
+		ids[int32(i+1)] = a.ID
+		if a.Msg.Action != 0 {
+			a.Msg.Action = ids[a.Msg.Action]
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// The shortest failures, reckoned by hand.
+func TestMinimizeFindsTheShortestFailure(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		subject Subject
+		v       model.Invariant
+		actions []Action
+		want    int
+	}{
+		// Two elections of three actions each and the time between them; two
+		// writes sent, and both landing, the later leader's first.
+		{"a zombie write", unfencedSubject(), model.StorageSafety,
+			then(elected(), put(c1, 1), advance(10*sec), tick(c2), deliver(6, 0), deliver(7, 0), put(c2, 2), deliver(9, 0), deliver(4, 0)), 11},
+		// Two writes and their arrival.
+		{"a raw zombie write", unfencedSubject(), model.StorageSafety,
+			[]Action{{Kind: Write, Who: r1, Token: 2, Value: 2}, {Kind: Write, Who: r1, Token: 1, Value: 1}, deliver(1, 0), deliver(2, 0)}, 4},
+		// A grant, and its arrival after the lapse.
+		{"a countdown from the reply", fromTheReplySubject(), model.BeliefOwnership,
+			[]Action{tick(c1), deliver(1, 0), advance(3 * sec), deliver(2, 0), advance(8 * sec)}, 4},
+		// Three actions to lead, two to give up, and two to be granted once more.
+		{"a token issued twice", reissuingSubject(), model.TokenMonotonicity,
+			then(elected(), on(Resign, c1), deliver(4, 0), tick(c2), deliver(6, 0)), 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			was := &Schedule{Name: c.name, Subject: c.subject.Name, Expect: c.v, Config: plainConfig(), Actions: noisy(c.actions)}
+			was.Config.Offsets[c1], was.Config.FirstToken, was.Config.Clients, was.Config.Lease.LockDelay = sec, 33, 4, 0
+			for i := range was.Actions {
+				if was.Actions[i].Token != 0 {
+					was.Actions[i].Token += 32
+				}
+			}
+			if err := was.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			s := Minimize(was, FailsOn(c.subject, c.v))
+			checkMinimal(t, was, s, c.subject, c.v)
+			if len(s.Actions) != c.want {
+				t.Errorf("%d actions, want %d\n%s", len(s.Actions), c.want, write(t, s))
+			}
+			if s.Config.Offsets != ([model.MaxNodes]time.Duration{}) || s.Config.FirstToken != 0 || s.Config.Clients > 2 {
+				t.Errorf("its set-up is not plain: %+v", s.Config)
+			}
+		})
+	}
+}
+
+func TestAScheduleThatDoesNotFailIsReturnedAsItIs(t *testing.T) {
+	s := generated(t, Chaos(), 3, 60)
+	if got := Minimize(s, FailsOn(Builtin(), model.BeliefSafety)); got != s {
+		t.Errorf("got another schedule: %s", write(t, got))
+	}
+}
+
+func TestFailsOnWantsTheFirstViolationToBeTheOne(t *testing.T) {
+	s := failing(t, fromTheReplySubject(), model.BeliefOwnership, Chaos(), 1)
+	// Whoever stays too long breaks ownership before safety, which needs another leader.
+	if _, fails := FailsOn(fromTheReplySubject(), model.BeliefSafety)(s); fails {
+		t.Error("belief safety is said to break first")
+	}
+	if _, fails := FailsOn(fromTheReplySubject(), model.StorageSafety)(s); fails {
+		t.Error("storage safety is said to break")
+	}
+	if applied, fails := FailsOn(fromTheReplySubject(), model.BeliefOwnership)(s); !fails || applied > len(s.Actions) {
+		t.Errorf("fails %v after %d actions", fails, applied)
+	}
+}
+
+func TestRenumberKeepsTheMessagesOfTheActions(t *testing.T) {
+	s := Schedule{Config: plainConfig(), Actions: []Action{{ID: 40, Kind: Tick, Who: c1}, {ID: 7, Kind: Deliver, Msg: model.Msg{Action: 40, N: 0}},
+		{ID: 50, Kind: Deliver, Msg: model.Msg{Action: 7, N: 1}}, {ID: 60, Kind: Drop, Msg: model.Msg{Action: 41}}}}
+	s.Renumber()
+	want := []Action{{ID: 1, Kind: Tick, Who: c1}, {ID: 2, Kind: Deliver, Msg: model.Msg{Action: 1, N: 0}},
+		{ID: 3, Kind: Deliver, Msg: model.Msg{Action: 2, N: 1}}, {ID: 4, Kind: Drop, Msg: model.Msg{Action: 1<<31 - 1}}}
+	if !slices.Equal(s.Actions, want) {
+		t.Errorf("renumbered to %v", s.Actions)
+	}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+}
