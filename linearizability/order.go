@@ -133,6 +133,9 @@ func (l *laner) equals() {
 	for i := range l.actions {
 		a := &l.actions[i]
 		if a.alone {
+			if a.unknown {
+				l.join(i, l.open())
+			}
 			continue
 		}
 		// Of the lanes it can follow, the one that ends last.

@@ -72,13 +72,20 @@ const none = -1
 func newSearch(ctx context.Context, h *History, p *partition, memory int64) *search {
 	s := &search{ctx: ctx, machine: p.machine, actions: p.actions, memory: memory, limit: math.MaxInt}
 	s.lanes, s.width = lanes(h, p.actions)
+	s.cut(segmentLen)
+	return s
+}
+
+// cut divides the known actions into segments of at least the given length.
+func (s *search) cut(length int) {
+	s.segments = nil
 	now := segment{}
 	for i := range s.actions {
 		a := &s.actions[i]
 		if a.unknown {
 			continue
 		}
-		if len(now.known) >= segmentLen && a.call > now.until {
+		if len(now.known) >= length && a.call > now.until {
 			s.segments = append(s.segments, now)
 			now = segment{}
 		}
@@ -89,7 +96,6 @@ func newSearch(ctx context.Context, h *History, p *partition, memory int64) *sea
 		s.segments = append(s.segments, now)
 	}
 	s.bad = make([]map[uint64][]*node, len(s.segments))
-	return s
 }
 
 // run searches. The result is porcupine.Unknown if it gave up.

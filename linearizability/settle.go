@@ -154,6 +154,8 @@ func (c *leaseCompiler) drop() {
 			}
 			changed = true
 			switch op.Kind {
+			case model.TimedRestart:
+				n.restart = Unbounded
 			case model.TimedRenew:
 				n.held[op.Owner] = Unbounded
 			case model.TimedAcquire:
@@ -173,7 +175,7 @@ func (c *leaseCompiler) drop() {
 
 // want reports whether u, whose outcome is unknown, may explain something.
 func (n *needs) want(u action, op model.TimedOp) bool {
-	if u.call < n.restart {
+	if u.call < n.restart || op.Kind == model.TimedRestart {
 		return true
 	}
 	held := u.call < max(n.held[op.Owner], n.anyHeld)
@@ -297,7 +299,7 @@ func (v cover) holds(x action, op model.TimedOp, by *holds) bool {
 	}
 	k := by.actions[i-1]
 	last := v.c.timed[k.timed]
-	if op.Kind == model.TimedAcquire && last.Owner == op.Owner || op.Return > last.Call+v.c.shortest(last.TTL) {
+	if op.Kind == model.TimedAcquire && last.Owner == op.Owner || op.Return >= last.Call+v.c.shortest(last.TTL) {
 		return false
 	}
 	ended := func(e action) bool { return e.call < x.ret && e.ret > k.call }

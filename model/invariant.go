@@ -132,6 +132,9 @@ func (v Violation) Describe(ns *Names) string {
 	case BeliefSafety:
 		return fmt.Sprintf("%s leads under token %d while %s still leads under %d", who, v.Token, other, v.Limit)
 	case BeliefOwnership:
+		if v.Other == 0 {
+			return fmt.Sprintf("%s acts as leader under token %d, but nobody holds the lease in the store; the last token is %d", who, v.Token, v.Limit)
+		}
 		return fmt.Sprintf("%s acts as leader under token %d, but the store's tenure is %s under %d", who, v.Token, other, v.Limit)
 	case Continuity:
 		return fmt.Sprintf("%s leads under token %d, which was led under before or follows %d without a break", who, v.Token, v.Limit)

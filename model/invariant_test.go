@@ -76,19 +76,20 @@ func TestEveryConstantHasItsName(t *testing.T) {
 func TestEveryViolationIsDescribed(t *testing.T) {
 	ns := Names{{}, {"store", RoleStore}, {"storage", RoleStorage}, {"C1", RoleClient}, {"C2", RoleClient}}
 	for v, want := range map[Violation]string{
-		{Invariant: TokenMonotonicity, Node: 3, Token: 7, Limit: 6}:        "C1 was granted token 7 where 6 came next",
-		{Invariant: StorageSafety, Node: 3, Token: 33, Limit: 34}:          "a write of C1 with token 33 landed after the storage had processed 34",
-		{Invariant: BeliefSafety, Node: 4, Other: 3, Token: 34, Limit: 33}: "C2 leads under token 34 while C1 still leads under 33",
-		{Invariant: BeliefOwnership, Node: 3, Token: 33, Limit: 34}:        "C1 acts as leader under token 33, but the store's tenure is nobody under 34",
-		{Invariant: Continuity, Node: 3, Token: 35, Limit: 33}:             "C1 leads under token 35, which was led under before or follows 33 without a break",
-		{Invariant: Durability, Node: 2, Value: 0, Want: 5}:                "a read at storage gave 0, but the last landed write was 5",
-		{Invariant: Availability, Want: 1_500_000_000}:                     "nobody led within 1.5s of calm",
-		{Invariant: Barrier, Node: 3, Other: 4, Token: 33, Limit: 34}:      "a write of C1 with token 33 landed although C2 already led under 34",
-		{Invariant: Attribution, Node: 3, Other: 4, Token: 34}:             "a write of C1 landed with token 34, which was granted to C2",
-		{Invariant: Attribution, Node: 3, Token: 99}:                       "a write of C1 landed with token 99, which was granted to nobody",
-		{Invariant: Lockstep, Node: 1}:                                     "store answered otherwise than its specification",
-		{Invariant: Linearizability}:                                       "no order of the recorded operations explains the answers",
-		{}:                                                                 "none",
+		{Invariant: TokenMonotonicity, Node: 3, Token: 7, Limit: 6}:           "C1 was granted token 7 where 6 came next",
+		{Invariant: StorageSafety, Node: 3, Token: 33, Limit: 34}:             "a write of C1 with token 33 landed after the storage had processed 34",
+		{Invariant: BeliefSafety, Node: 4, Other: 3, Token: 34, Limit: 33}:    "C2 leads under token 34 while C1 still leads under 33",
+		{Invariant: BeliefOwnership, Node: 3, Token: 33, Limit: 34}:           "C1 acts as leader under token 33, but nobody holds the lease in the store; the last token is 34",
+		{Invariant: BeliefOwnership, Node: 3, Other: 4, Token: 33, Limit: 34}: "C1 acts as leader under token 33, but the store's tenure is C2 under 34",
+		{Invariant: Continuity, Node: 3, Token: 35, Limit: 33}:                "C1 leads under token 35, which was led under before or follows 33 without a break",
+		{Invariant: Durability, Node: 2, Value: 0, Want: 5}:                   "a read at storage gave 0, but the last landed write was 5",
+		{Invariant: Availability, Want: 1_500_000_000}:                        "nobody led within 1.5s of calm",
+		{Invariant: Barrier, Node: 3, Other: 4, Token: 33, Limit: 34}:         "a write of C1 with token 33 landed although C2 already led under 34",
+		{Invariant: Attribution, Node: 3, Other: 4, Token: 34}:                "a write of C1 landed with token 34, which was granted to C2",
+		{Invariant: Attribution, Node: 3, Token: 99}:                          "a write of C1 landed with token 99, which was granted to nobody",
+		{Invariant: Lockstep, Node: 1}:                                        "store answered otherwise than its specification",
+		{Invariant: Linearizability}:                                          "no order of the recorded operations explains the answers",
+		{}:                                                                    "none",
 	} {
 		if got := v.Describe(&ns); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

@@ -266,22 +266,6 @@ func TestElectorShutdownDoesNotWaitForTheBarrier(t *testing.T) {
 	})
 }
 
-func TestElectorBeginsNoTermAfterItsContextEnded(t *testing.T) {
-	for range 20 { // the end and the grant arrive at once, and either may come first
-		var cancel context.CancelFunc
-		ending := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-			cancel()
-			return call()
-		}
-		play(t, ending, nil, func(s *stage) {
-			var ctx context.Context
-			ctx, cancel = context.WithCancel(s.Context())
-			<-s.run(ctx, s.untilDone)
-			s.script("0s acquire", "0s release", "0s returned")
-		})
-	}
-}
-
 func TestElectorReleasesWhatItIsGrantedWhileShuttingDown(t *testing.T) {
 	slow := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
 		g, err := call()
@@ -299,48 +283,5 @@ func TestElectorReleasesWhatItIsGrantedWhileShuttingDown(t *testing.T) {
 			<-done
 			s.script("0s acquire", "900ms release", "900ms returned")
 		})
-	}
-}
-
-// How a Store's grant and error become the reply that the client takes.
-func TestAnswersOfStoresAndStoragesAsReplies(t *testing.T) {
-	wrap := func(err error) error { return fmt.Errorf("rpc: %w", err) }
-	for _, c := range []struct {
-		op    Op
-		err   error
-		code  Code
-		known bool
-	}{
-		{OpAcquire, nil, CodeGranted, true},
-		{OpRenew, nil, CodeGranted, true},
-		{OpRelease, nil, CodeReleased, true},
-		{OpFence, nil, CodeFenced, true},
-		{OpAcquire, wrap(&HeldError{}), CodeHeld, true},
-		{OpRenew, wrap(&HeldError{}), CodeHeld, true}, // ends the term, not "try again"
-		{OpAcquire, wrap(&DelayError{}), CodeDelayed, true},
-		{OpRenew, wrap(&LapsedError{}), CodeLapsed, true},
-		{OpRenew, wrap(&LostError{}), CodeLost, true},
-		{OpRenew, wrap(ErrNotHeld), CodeLost, true},
-		{OpAcquire, wrap(&InvalidError{}), CodeInvalid, true},
-		{OpFence, wrap(ErrStale), CodeStale, true},
-		{OpFence, wrap(ErrNotHeld), CodeNone, false},
-		{OpRenew, wrap(ErrStale), CodeNone, false},
-		{OpRenew, errLost, CodeNone, false},
-		{OpAcquire, context.DeadlineExceeded, CodeNone, false},
-		{OpFence, context.Canceled, CodeNone, false},
-	} {
-		req := Request{Op: c.op, Holder: alice, Token: 7, TTL: 10 * sec, Sent: 5 * sec}
-		rep, known := answer(req, Grant{"db", alice, 7, 8 * sec}, c.err)
-		want := Reply{Op: c.op, Code: c.code, Holder: alice, Asked: 7, Sent: 5 * sec}
-		if c.code == CodeGranted {
-			want.Token, want.TTL, want.Current = 7, 8*sec, alice
-		}
-		diff(t, fmt.Sprintf("%v, %v", c.op, c.err), rep, want)
-		diff(t, "known", known, c.known)
-	}
-	for name, g := range map[string]Grant{"somebody else's": {"db", bob, 7, sec}, "without a token": {"db", alice, 0, sec}} {
-		if _, known := answer(acquire(alice, sec), g, nil); known {
-			t.Errorf("a grant %s was taken for an answer", name)
-		}
 	}
 }

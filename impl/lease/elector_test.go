@@ -171,6 +171,22 @@ func TestElectorReturnsTheErrorOfTheWork(t *testing.T) {
 	})
 }
 
+func TestElectorReturnsTheErrorOfTheWorkThatStoppedWithItsContext(t *testing.T) {
+	failed := errors.New("flush failed")
+	play(t, nil, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, func(ctx context.Context, term Term) error {
+			<-ctx.Done()
+			return failed
+		})
+		s.until(sec)
+		cancel()
+		if err := <-done; err != failed {
+			t.Errorf("Run returned %v, want the error of the work", err)
+		}
+	})
+}
+
 // Work that returns because it was told to must not take the candidate down.
 func TestElectorTakesTheEndOfTheTermForNoFailure(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context) error{
@@ -217,7 +233,7 @@ func TestElectorReturnsTheCauseOfItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(s.Context())
 		done := s.run(ctx, func(ctx context.Context, term Term) error {
 			<-ctx.Done()
-			return ctx.Err()
+			return fmt.Errorf("stopped: %w", context.Cause(ctx))
 		})
 		s.until(sec)
 		cancel(why)
@@ -390,32 +406,6 @@ func TestElectorTakesNoGrantThatIsNotItsOwn(t *testing.T) {
 		cancel()
 		<-done
 	})
-}
-
-// Whoever notices that the deadline has passed, by whatever event: the term lapsed.
-func TestElectorCallsItALapseOnceTheDeadlineHasPassed(t *testing.T) {
-	for _, c := range []struct {
-		now  time.Duration
-		want error
-		ends time.Duration
-	}{{9*sec - 1, ErrResigned, 9*sec - 1}, {9 * sec, ErrLapsed, 9 * sec}, {30 * sec, ErrLapsed, 9 * sec}} {
-		clk := clock.NewManual(0)
-		e, err := NewElector(newMemory(t, clk, MemoryOptions{}), clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := newLoop(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.beginTerm(ClientState{Holder: alice, Token: 7, Deadline: 9 * sec})
-		j := <-l.begin
-		l.endTerm(c.now, ErrResigned)
-		if cause := context.Cause(j.ctx); !errors.Is(cause, c.want) {
-			t.Errorf("at %v: %v, want %v", c.now, cause, c.want)
-		}
-		diff(t, "end", j.Deadline(), c.ends)
-	}
 }
 
 func TestElectorKeepsItsStoragesWhateverBecomesOfTheSlice(t *testing.T) {

@@ -18,6 +18,13 @@ const maxMemory = 256 << 20
 // observer knows besides: how the store's clock ran, and what became of
 // requests whose answer was lost.
 func History(name string, events []model.Event, cfg *sim.Config) linearizability.History {
+	h := linearizability.FromTrace(witnessed(events), sim.Names(), Meta(events, cfg))
+	h.Name = name
+	return h
+}
+
+// Meta is what the recording of a run promises of it.
+func Meta(events []model.Event, cfg *sim.Config) linearizability.Meta {
 	m := linearizability.DefaultMeta()
 	m.First, m.LockDelay, m.Late = max(cfg.FirstToken, 1), int64(cfg.Lease.LockDelay), 0
 	for i := range events {
@@ -35,9 +42,7 @@ func History(name string, events []model.Event, cfg *sim.Config) linearizability
 		}
 	}
 	m.Drift = min(m.Drift, maxDrift)
-	h := linearizability.FromTrace(witnessed(events), sim.Names(), m)
-	h.Name = name
-	return h
+	return m
 }
 
 // witnessed settles the outcomes that clients do not know but the observer

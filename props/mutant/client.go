@@ -97,6 +97,13 @@ func beliefBugs() []Mutant {
 	}}
 }
 
+// setState changes what a client remembers.
+func setState(c *sim.ClientState, change func(*lease.ClientState)) {
+	s := c.State()
+	change(&s)
+	c.SetState(s)
+}
+
 type countdownFromReply struct{ sim.Client }
 
 // Receive takes the time of arrival for that of sending.
@@ -315,37 +322,31 @@ func (r onClock) read(now sim.Clocks) sim.Clocks {
 	return now
 }
 
-// Start and the other rules are those of the client, on the wrong clock.
+// Start and the rules below are those of the client, on the wrong clock.
 func (r onClock) Start(cfg lease.Config, holder lease.Holder, now sim.Clocks, old *sim.ClientState) sim.ClientState {
 	return r.Client.Start(cfg, holder, r.read(now), old)
 }
 
-// Tick is on the wrong clock.
 func (r onClock) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return r.Client.Tick(c, r.read(now))
 }
 
-// Receive is on the wrong clock.
 func (r onClock) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
 	return r.Client.Receive(c, r.read(now), rep)
 }
 
-// Resign is on the wrong clock.
 func (r onClock) Resign(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return r.Client.Resign(c, r.read(now))
 }
 
-// BeginWork is on the wrong clock.
 func (r onClock) BeginWork(c *sim.ClientState, now sim.Clocks) bool {
 	return r.Client.BeginWork(c, r.read(now))
 }
 
-// EndWork is on the wrong clock.
 func (r onClock) EndWork(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return r.Client.EndWork(c, r.read(now))
 }
 
-// Acting is on the wrong clock.
 func (r onClock) Acting(c *sim.ClientState, now sim.Clocks) bool {
 	return r.Client.Acting(c, r.read(now))
 }
@@ -358,7 +359,6 @@ func (r onClock) Ends(c *sim.ClientState, now sim.Clocks, suspended bool) time.D
 	return r.Client.Ends(c, r.read(now), suspended)
 }
 
-// Write is on the wrong clock.
 func (r onClock) Write(c *sim.ClientState, now sim.Clocks, current *lease.Record) (lease.Token, bool) {
 	return r.Client.Write(c, r.read(now), current)
 }

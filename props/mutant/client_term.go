@@ -75,13 +75,6 @@ func termBugs() []Mutant {
 	}}
 }
 
-// setState changes what a client remembers.
-func setState(c *sim.ClientState, change func(*lease.ClientState)) {
-	s := c.State()
-	change(&s)
-	c.SetState(s)
-}
-
 type aba struct{ sim.Client }
 
 // Receive adopts the new token without ending the term under the old one.

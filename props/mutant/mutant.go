@@ -6,8 +6,8 @@
 // replaces the rules of a store, a client or a storage as package sim has
 // them.
 //
-// Start at [All] for the list, client.go, store.go and storage.go for the bugs
-// themselves, and [Mutant.Hunt] for how one is caught.
+// Start at [All] for the list, the files named after client, store and storage
+// for the bugs themselves, and [Mutant.Hunt] for how one is caught.
 package mutant
 
 import (
@@ -106,8 +106,7 @@ func Subject(name string) (sim.Subject, error) {
 	return m.Subject, err
 }
 
-// at raises the weights of the given kinds of action in a profile that has
-// them at all.
+// at raises the weights of the given kinds of action.
 func at(p *sim.Profile, weight uint16, ks ...sim.Kind) {
 	for _, k := range ks {
 		p.Weights[k] = max(p.Weights[k], weight)

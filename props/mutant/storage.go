@@ -39,7 +39,7 @@ func storageBugs() []Mutant {
 		Subject: sim.Subject{Storage: forgetsHighestAtRestart{}},
 	}, {
 		Name:    "highest-collected",
-		Breaks:  "The highest token is collected as garbage while nobody holds the lease.",
+		Breaks:  "The highest token is collected as garbage while the lease is free.",
 		Seen:    "highest tokens kept under a TTL or beside the lease, and gone with it",
 		May:     zombie,
 		Actions: 20,

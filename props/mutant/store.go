@@ -53,7 +53,7 @@ func ownershipBugs() []Mutant {
 	}, {
 		Name:    "token-per-renewal",
 		Breaks:  "Each renewal raises the token: the tenure that the leader believes in is another's, its own.",
-		Seen:    "revision numbers used as tokens (etcd's mod_revision, Kubernetes' resourceVersion), which each renewal changes",
+		Seen:    "a record's revision used as token, such as the resourceVersion of a Kubernetes Lease, which each renewal changes",
 		May:     model.SetOf(model.BeliefOwnership),
 		Actions: 7,
 		Subject: sim.Subject{Store: tokenPerRenewal{}},
@@ -68,7 +68,7 @@ func ownershipBugs() []Mutant {
 	}, {
 		Name:    "renew-without-owner-check",
 		Breaks:  "A renewal is granted to whoever sends it, while anybody holds the lease.",
-		Seen:    "Redisson issue 597: the watchdog renewed a lock that belonged to another by then",
+		Seen:    "Redisson issue 597: the watchdog did not check that the lock still belonged to its owner",
 		May:     stolen,
 		Actions: 10,
 		Subject: sim.Subject{Store: renewWithoutOwnerCheck{}},

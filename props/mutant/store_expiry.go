@@ -78,7 +78,7 @@ func expiryBugs() []Mutant {
 	}, {
 		Name:    "release-not-applied",
 		Breaks:  "A release is answered but the lease stays held until it lapses.",
-		Seen:    "client-go issue 112023: leaders that stop do not get to release the lock",
+		Seen:    "Kubernetes issue 112023: a leader of client-go that stops sometimes leaves its lock behind",
 		May:     model.SetOf(model.Availability, model.TokenMonotonicity),
 		Actions: 8,
 		Subject: sim.Subject{Store: releaseNotApplied{}},
@@ -213,20 +213,30 @@ func (r wallClockExpiry) Handle(s *sim.StoreState, now sim.Clocks, lockDelay tim
 }
 
 // stampsWallClock is a correct client whose requests say when they were sent
-// by its wall clock.
+// by its wall clock, as that stood when the process started: N[0] is by how
+// much it was ahead of the boot clock.
 type stampsWallClock struct{ sim.Client }
+
+// Start reads the wall clock.
+func (r stampsWallClock) Start(cfg lease.Config, holder lease.Holder, now sim.Clocks, old *sim.ClientState) sim.ClientState {
+	c := r.Client.Start(cfg, holder, now, old)
+	c.Scratch.N[0] = int64(now.Wall - now.Boot)
+	return c
+}
 
 // Tick stamps.
 func (r stampsWallClock) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	out := r.Client.Tick(c, now)
-	out.Store.Sent += now.Wall - now.Boot
+	if out.Store.Op != lease.OpNone {
+		out.Store.Sent += time.Duration(c.Scratch.N[0])
+	}
 	return out
 }
 
 // Receive takes the stamp back.
 func (r stampsWallClock) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
 	if rep.Op != lease.OpFence {
-		rep.Sent -= now.Wall - now.Boot
+		rep.Sent -= time.Duration(c.Scratch.N[0])
 	}
 	return r.Client.Receive(c, now, rep)
 }
