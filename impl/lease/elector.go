@@ -128,7 +128,8 @@ func (e *Elector) IsLeader() bool { return e.Term().Valid() }
 // lead returned, if that was an error.
 //
 // The context of lead ends as soon as the term does, whatever the store is
-// doing, and its [context.Cause] says why. Work that may not overlap with a
+// doing, and its [context.Cause] says why; after a pause it may have ended before
+// lead begins. Work that may not overlap with a
 // successor's must have stopped by then, or must be fenced: write with
 // term.Token to storage that rejects lower ones. Run neither releases nor
 // campaigns before lead has returned.
