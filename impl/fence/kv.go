@@ -2,7 +2,6 @@ package fence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"fencepost/impl/lease"
@@ -31,7 +30,7 @@ type KV interface {
 
 // ErrStale matches every refusal for the sake of the token, [StaleTokenError]
 // and [NotCarriedError]. Nothing landed.
-var ErrStale = errors.New("fencing token is stale")
+var ErrStale = lease.ErrStale
 
 // StaleTokenError refuses a write or a fence: the storage has seen a higher
 // token, so the sender's tenure is over. It matches [ErrStale].

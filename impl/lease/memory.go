@@ -154,6 +154,24 @@ func (m *Memory) Delete(ctx context.Context, resource string) error {
 	return nil
 }
 
+// View calls f once with resource as it stands, and lets nothing change it
+// until f returns: for data kept beside its lease, whose writes apply only if
+// the lease still carries their token. f must not call m. Where the journal may
+// be ahead of what is known here, nothing can be said, and f is not called.
+func (m *Memory) View(ctx context.Context, resource string, f func(Durable)) error {
+	e := m.entry(resource, true)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("lease %q: view: nothing done: %w", resource, err)
+	}
+	if e.unsaved {
+		return fmt.Errorf("lease %q: view: the journal failed, and may hold another holder; acquire or renew to try it again", resource)
+	}
+	f(e.rec.Durable)
+	return nil
+}
+
 // Durable is what a restart of the store needs, as [MemoryOptions.State]: of
 // each resource that was ever granted, and each as it is at some instant of
 // the call.

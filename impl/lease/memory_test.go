@@ -357,3 +357,45 @@ func BenchmarkMemoryRenewParallel(b *testing.B) {
 		}
 	})
 }
+
+// TestViewHoldsTheLeaseStill: data beside the lease is written under a token
+// only while nobody can change who carries it.
+func TestViewHoldsTheLeaseStill(t *testing.T) {
+	clk := clock.NewManual(0)
+	m, err := NewMemory(clk, MemoryOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	holder := Holder{Node: "a", Seq: 1}
+	if _, err := m.Acquire(ctx, "r", holder, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan error, 1)
+	var seen Durable
+	if err := m.View(ctx, "r", func(d Durable) {
+		go func() { released <- m.Release(ctx, "r", holder, 1) }()
+		select {
+		case err := <-released:
+			t.Errorf("released inside View: %v", err)
+		default:
+		}
+		seen = d
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if want := (Durable{Token: 1, Holder: holder, TTL: time.Second, Status: Running}); seen != want {
+		t.Errorf("saw %+v, want %+v", seen, want)
+	}
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	if err := m.View(ctx, "r", func(d Durable) { seen = d }); err != nil || seen.Status != Free {
+		t.Errorf("after the release: %+v, %v", seen, err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := m.View(ended, "r", func(Durable) { t.Error("called after the end") }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -56,7 +56,7 @@ func ExampleMet() {
 // before: by the invariant that the file expects, and by no other.
 func ExampleJudged() {
 	fmt.Println(scenario.Judged(&sim.Schedule{Expect: model.BeliefSafety}))
-	fmt.Println(scenario.Judged(&sim.Schedule{}) == judge.All)
+	fmt.Println(scenario.Judged(&sim.Schedule{Subject: sim.SubjectBuiltin}) == judge.All)
 	// Output:
 	// belief-safety
 	// true

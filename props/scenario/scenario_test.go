@@ -65,7 +65,7 @@ func TestWhatExpectsNoneIsRedWhenItFails(t *testing.T) {
 		t.Errorf("error says %+v", *e)
 	}
 	const want = "scenario overdue on lingering: nothing may be violated, but belief-implies-ownership is, by action 5 at 5s: " +
-		"C1 acts as leader under token 1, but the store's tenure is nobody under 1"
+		"C1 acts as leader under token 1, but nobody holds the lease in the store; the last token is 1"
 	if err.Error() != want {
 		t.Errorf("error reads\n%s\nwant\n%s", err, want)
 	}
@@ -128,7 +128,10 @@ func TestWhatIsWaivedMustBreak(t *testing.T) {
 }
 
 func TestEveryInvariantIsJudgedUnlessOneIsExpected(t *testing.T) {
-	want := scenario.Judged(&sim.Schedule{})
+	want := scenario.Judged(&sim.Schedule{Subject: sim.SubjectBuiltin})
+	if got := scenario.Judged(&sim.Schedule{Subject: "mutant:unfenced"}); got != want&^model.SetOf(model.Lockstep) {
+		t.Errorf("a planted bug is judged by %v", got)
+	}
 	for v := range model.Invariants() {
 		if !want.Has(v) {
 			t.Errorf("%v is not judged", v)
