@@ -33,3 +33,22 @@ func TestPropAttribution(t *testing.T)       { property(t, model.Attribution) }
 // TestPropModel compares every answer and every visible state with the
 // sequential specifications, in lockstep.
 func TestPropModel(t *testing.T) { property(t, model.Lockstep) }
+
+// FuzzProp lets the native fuzzer choose the schedules; the first byte chooses
+// the invariant.
+func FuzzProp(f *testing.F) {
+	for v := range model.Invariants() {
+		seed := []byte{byte(v)}
+		for i := range 8 * 40 {
+			seed = append(seed, byte(i*int(v)))
+		}
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) == 0 {
+			return
+		}
+		v := model.Invariant(1 + int(data[0])%int(model.Lockstep))
+		props.CheckBytes(t, props.For(v, sim.Builtin(), sim.Raw()), data[1:])
+	})
+}

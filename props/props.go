@@ -10,6 +10,7 @@ package props
 
 import (
 	"bytes"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"os"
@@ -133,13 +134,24 @@ func (r *run) schedule(t *rapid.T) {
 		r.again(t, src)
 		return
 	}
-	cfg := sim.RandomConfig(src)
-	if r.p.Config != nil {
-		r.p.Config(&cfg)
-	}
 	steps := stepsFlag()
 	if steps == 0 {
 		steps = 100 + int(src.Uint64()%51)
+	}
+	if err := r.one(src, steps); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if r.failure != nil {
+		r.draws = src.draws
+		t.Fatalf("%v is violated", r.failure.Result.First.Invariant)
+	}
+}
+
+// one draws a schedule, runs it, and keeps what it reached or how it failed.
+func (r *run) one(src sim.Source, steps int) error {
+	cfg := sim.RandomConfig(src)
+	if r.p.Config != nil {
+		r.p.Config(&cfg)
 	}
 	opts := sim.Options{Monitor: true, Only: r.want, Lockstep: r.want.Has(model.Lockstep)}
 	linearize := r.want.Has(model.Linearizability)
@@ -149,7 +161,7 @@ func (r *run) schedule(t *rapid.T) {
 	}
 	w, err := sim.NewWorld(cfg, r.p.Subject, opts)
 	if err != nil {
-		t.Fatalf("the drawn configuration is refused: %v", err)
+		return fmt.Errorf("the drawn configuration is refused: %w", err)
 	}
 	r.actions = sim.AppendGenerated(r.actions[:0], src, &r.p.Profile, &w, steps, nil)
 	violated, first := w.Violated(), w.First()
@@ -160,13 +172,38 @@ func (r *run) schedule(t *rapid.T) {
 		c := w.Counts()
 		c.Runs = 1
 		r.counts.Add(c)
-		return
+		return nil
 	}
-	r.draws = src.draws
 	r.failure = &judge.Failure{Number: int(r.counts.Runs) + 1, Profile: r.p.Profile.Name,
 		Result:   sim.Result{Violated: violated, First: first, Mismatch: w.Mismatch(), Applied: len(r.actions)},
 		Schedule: &sim.Schedule{Config: cfg, Subject: r.p.Subject.Name, Actions: slices.Clone(r.actions)}}
-	t.Fatalf("%v is violated", first.Invariant)
+	return nil
+}
+
+// CheckBytes is Check for the one schedule that data gives, eight bytes an
+// action: the body of a native fuzz target.
+func CheckBytes(tb TB, p Property, data []byte) {
+	tb.Helper()
+	if p.Dir == "" {
+		p.Dir = Dir
+	}
+	r := run{p: p, want: model.SetOf(p.Invariant)}
+	steps := min(len(data)/8, 150)
+	if err := r.one(&fuzzed{data}, steps); err != nil {
+		tb.Fatalf("%v", err)
+	}
+	if r.failure != nil {
+		r.report(tb, "")
+	}
+}
+
+// fuzzed gives the fuzzer's bytes, and zeros when they are used up.
+type fuzzed struct{ data []byte }
+
+func (f *fuzzed) Uint64() uint64 {
+	var b [8]byte
+	f.data = f.data[copy(b[:], f.data):]
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // again is what rapid's shrinker calls: the draws that failed fail again, and
@@ -206,9 +243,12 @@ func (r *run) report(tb TB, seed string) {
 		tb.Logf("the counterexample could not be written: %v", err)
 	}
 	tb.Errorf("%s", Explain(s, r.p.Subject, r.want))
-	tb.Logf("after %d schedules of %s, from %d actions minimised to %d\nschedule: %s\nreplay:   go run ./cmd/fencepost replay %s   (go tool fencepost, in another module)\nagain:    RAPID_SEED=%s go test -run '^%s$'",
-		r.failure.Number, r.p.Profile.Name, len(r.failure.Schedule.Actions), len(s.Actions), path, path, seed,
-		strings.ReplaceAll(regexp.QuoteMeta(tb.Name()), "/", "$/^"))
+	again := "the fuzzer's own file"
+	if seed != "" {
+		again = fmt.Sprintf("RAPID_SEED=%s go test -run '^%s$'", seed, strings.ReplaceAll(regexp.QuoteMeta(tb.Name()), "/", "$/^"))
+	}
+	tb.Logf("after %d schedules of %s, from %d actions minimised to %d\nschedule: %s\nreplay:   go run ./cmd/fencepost replay %s   (go tool fencepost, in another module)\nagain:    %s",
+		r.failure.Number, r.p.Profile.Name, len(r.failure.Schedule.Actions), len(s.Actions), path, path, again)
 }
 
 // Explain runs s on subject and says which of the wanted invariants broke,
