@@ -38,6 +38,7 @@ func readEDN(s *source, b *builder) error {
 		}
 		line := s.line
 		s.begin()
+		r.values = 0
 		v, err := r.value(1)
 		s.end()
 		if err != nil {
@@ -113,8 +114,9 @@ func parseEDN(text string, depth int) (Value, error) {
 
 // ednReader reads values from a source.
 type ednReader struct {
-	s   *source
-	buf []byte
+	s      *source
+	buf    []byte
+	values int // of the event
 }
 
 // skip skips spaces, comments and discarded values, and returns the next byte
@@ -126,7 +128,7 @@ func (r *ednReader) skip(depth int) (byte, error) {
 			if err == io.EOF {
 				return 0, io.EOF
 			}
-			return 0, &readError{err}
+			return 0, &readError{err: err}
 		}
 		switch c := head[0]; {
 		case isSpace(c) || c == ',' || c == '\f' || c == '\v':
@@ -158,6 +160,7 @@ func (r *ednReader) discard(depth int) error {
 	if r.s.budget > MaxEventBytes {
 		r.s.begin()
 		defer r.s.end()
+		r.values = 0
 	}
 	for range "#_" {
 		if _, err := r.s.next(); err != nil {
@@ -174,6 +177,9 @@ func (r *ednReader) discard(depth int) error {
 // value reads a value whose first byte is next. Depth counts the collections
 // and tags around it, from 1.
 func (r *ednReader) value(depth int) (Value, error) {
+	if r.values++; r.values > MaxEventValues {
+		return Value{}, errTooMany
+	}
 	c, err := r.s.next()
 	if err != nil {
 		return Value{}, err

@@ -42,7 +42,7 @@ func readEvent(fields []Field) (Event, bool, error) {
 			e.Type = Type(max(i, 0))
 		case "f":
 			word, ok := f.Value.Word()
-			if !ok || word == "" || len(word) > maxWord {
+			if !ok || !isOperation(word) {
 				err = badField(f.Name, "want the name of an operation, not %s", quote(f.Value.String()))
 			}
 			e.F = word
@@ -66,6 +66,12 @@ func readEvent(fields []Field) (Event, bool, error) {
 		e.Fields = slices.Clip(rest)
 	}
 	return e, hasIndex, nil
+}
+
+// isOperation reports whether an operation or fault can have this name. A
+// leading colon would make it another one in the other format.
+func isOperation(name string) bool {
+	return name != "" && len(name) <= maxWord && name[0] != ':'
 }
 
 // setProcess reads the process: an integer, or the name of one that is no

@@ -139,9 +139,9 @@ func decodeObject(text []byte) ([]Field, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("not UTF-8 text")
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	tok, err := d.Token()
+	d := jsonReader{dec: json.NewDecoder(bytes.NewReader(text))}
+	d.dec.UseNumber()
+	tok, err := d.dec.Token()
 	if err != nil {
 		return nil, jsonError(err)
 	}
@@ -149,8 +149,8 @@ func decodeObject(text []byte) ([]Field, error) {
 		return nil, errors.New("want an object")
 	}
 	fields := make([]Field, 0, 10)
-	for d.More() {
-		name, err := d.Token()
+	for d.dec.More() {
+		name, err := d.dec.Token()
 		if err != nil {
 			return nil, jsonError(err)
 		}
@@ -158,19 +158,15 @@ func decodeObject(text []byte) ([]Field, error) {
 		if len(f.Name) > maxWord {
 			return nil, badField(f.Name, "a name longer than %d bytes", maxWord)
 		}
-		if f.Value, err = decodeValue(d, 1); err != nil {
+		if f.Value, err = d.field(f.Name); err != nil {
 			return nil, &fieldError{f.Name, jsonError(err).Error()}
-		}
-		// Jepsen names an error by a keyword, JSON by a plain word.
-		if word, ok := f.Value.Word(); ok && f.Name == "error" && f.Value.kind == KindString && isKeywordName(word) {
-			f.Value = Keyword(word)
 		}
 		fields = append(fields, f)
 	}
-	if _, err := d.Token(); err != nil {
+	if _, err := d.dec.Token(); err != nil {
 		return nil, jsonError(err)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.dec.Token(); err != io.EOF {
 		return nil, errors.New("more than one value: want one event a line")
 	}
 	return fields, nil
@@ -183,10 +179,29 @@ func jsonError(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 }
 
-func decodeValue(d *json.Decoder, depth int) (Value, error) {
-	tok, err := d.Token()
+// jsonReader reads the values of one event.
+type jsonReader struct {
+	dec    *json.Decoder
+	values int
+}
+
+// field reads the value of an event's field. An error is named by a plain word
+// in JSON, where Jepsen has a keyword.
+func (d *jsonReader) field(name string) (Value, error) {
+	tok, err := d.dec.Token()
 	if err != nil {
 		return Value{}, err
+	}
+	if word, ok := tok.(string); ok && name == "error" && isKeywordName(word) {
+		return Keyword(word), nil
+	}
+	return d.value(tok, 1)
+}
+
+// value reads the value that begins with a token.
+func (d *jsonReader) value(tok json.Token, depth int) (Value, error) {
+	if d.values++; d.values > MaxEventValues {
+		return Value{}, errTooMany
 	}
 	switch t := tok.(type) {
 	case nil:
@@ -205,40 +220,48 @@ func decodeValue(d *json.Decoder, depth int) (Value, error) {
 			return Value{}, errTooDeep
 		}
 		if t == '[' {
-			return decodeArray(d, depth)
+			return d.array(depth)
 		}
-		return decodeMap(d, depth)
+		return d.object(depth)
 	}
 	return Value{}, fmt.Errorf("unexpected %v", tok)
 }
 
-func decodeArray(d *json.Decoder, depth int) (Value, error) {
+func (d *jsonReader) array(depth int) (Value, error) {
 	v := Value{kind: KindVector}
-	for d.More() {
-		e, err := decodeValue(d, depth+1)
+	for d.dec.More() {
+		tok, err := d.dec.Token()
+		if err != nil {
+			return Value{}, err
+		}
+		e, err := d.value(tok, depth+1)
 		if err != nil {
 			return Value{}, err
 		}
 		v.list = append(v.list, e)
 	}
-	_, err := d.Token()
+	_, err := d.dec.Token()
 	return v, err
 }
 
-func decodeMap(d *json.Decoder, depth int) (Value, error) {
+func (d *jsonReader) object(depth int) (Value, error) {
 	v := Value{kind: KindMap}
-	for d.More() {
-		name, err := d.Token()
+	for d.dec.More() {
+		name, err := d.dec.Token()
 		if err != nil {
 			return Value{}, err
 		}
-		e, err := decodeValue(d, depth+1)
+		tok, err := d.dec.Token()
+		if err != nil {
+			return Value{}, err
+		}
+		e, err := d.value(tok, depth+1)
 		if err != nil {
 			return Value{}, err
 		}
 		v.list = append(v.list, decodeKey(name.(string), depth), e)
 	}
-	if _, err := d.Token(); err != nil {
+	if _, err := d.dec.Token(); err != nil {
 		return Value{}, err
 	}
 	if len(v.list) == 2 && v.list[0].text == ednKey && v.list[1].kind == KindString {

@@ -122,7 +122,7 @@ func (c Reader) read(s *source, b *builder) error {
 			if err == io.EOF {
 				return nil
 			}
-			return &readError{err}
+			return &readError{err: err}
 		}
 		format = Detect(head)
 	}
@@ -154,10 +154,8 @@ type builder struct {
 // record takes the fields of the record that begins in the given line.
 func (b *builder) record(fields []Field, line int) error {
 	b.records++
-	for i := range fields {
-		if slices.ContainsFunc(fields[:i], func(f Field) bool { return f.Name == fields[i].Name }) {
-			return at(badField(fields[i].Name, "appears twice"), b.h.Name, line)
-		}
+	if name, ok := repeated(fields); ok {
+		return at(badField(name, "appears twice"), b.h.Name, line)
 	}
 	if len(fields) == 1 && fields[0].Name == "meta" {
 		return at(b.meta(fields[0].Value), b.h.Name, line)
@@ -183,6 +181,26 @@ func (b *builder) record(fields []Field, line int) error {
 	}
 	b.h.Events = append(b.h.Events, e)
 	return nil
+}
+
+// repeated returns the name of a field that is there twice, if one is.
+func repeated(fields []Field) (string, bool) {
+	if len(fields) > 16 {
+		seen := make(map[string]bool, len(fields))
+		for _, f := range fields {
+			if seen[f.Name] {
+				return f.Name, true
+			}
+			seen[f.Name] = true
+		}
+		return "", false
+	}
+	for i, f := range fields {
+		if slices.ContainsFunc(fields[:i], func(g Field) bool { return g.Name == f.Name }) {
+			return f.Name, true
+		}
+	}
+	return "", false
 }
 
 func (b *builder) meta(v Value) error {

@@ -22,15 +22,19 @@ const noBudget = math.MaxInt
 
 var (
 	errEventTooLong = fmt.Errorf("an event longer than %d bytes", MaxEventBytes)
+	errTooMany      = fmt.Errorf("an event of more than %d values", MaxEventValues)
 	errTooDeep      = fmt.Errorf("values nested deeper than %d", MaxDepth)
 	errTooLong      = errors.New("the history is longer than the reader's bound of bytes")
 	errTruncated    = errors.New("truncated: the file ends inside an event")
 )
 
 // readError is a failure of the reader below, which is no fault of the file.
-type readError struct{ err error }
+type readError struct {
+	file string
+	err  error
+}
 
-func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Error() string { return fmt.Sprintf("history: read %s: %v", e.file, e.err) }
 func (e *readError) Unwrap() error { return e.err }
 
 // begin starts to count an event.
@@ -46,7 +50,7 @@ func (s *source) next() (byte, error) {
 		return 0, io.EOF
 	}
 	if err != nil {
-		return 0, &readError{err}
+		return 0, &readError{err: err}
 	}
 	s.left--
 	s.budget--
@@ -71,7 +75,7 @@ func (s *source) peek() (byte, error) {
 	if err == io.EOF {
 		return 0, io.EOF
 	}
-	return 0, &readError{err}
+	return 0, &readError{err: err}
 }
 
 // skipSpace skips white space; the end of the file is no error.

@@ -9,9 +9,10 @@ import (
 // The bounds of a reader. An event above them is refused, and no more of it
 // than that is held in memory.
 const (
-	MaxEventBytes = 1 << 20 // of one event in the file
-	MaxDepth      = 64      // of nested values
-	maxWord       = 256     // bytes of a name: an operation, a field, a keyword
+	MaxEventBytes  = 1 << 20 // of one event in the file
+	MaxEventValues = 1 << 16 // of one event, nested ones included
+	MaxDepth       = 64      // of nested values
+	maxWord        = 256     // bytes of a name: an operation, a field, a keyword
 	// DefaultMaxEvents and DefaultMaxBytes bound a whole history.
 	DefaultMaxEvents = 4 << 20
 	DefaultMaxBytes  = 2 << 30
@@ -64,7 +65,8 @@ func at(err error, file string, line int) error {
 	}
 	var failed *readError
 	if errors.As(err, &failed) {
-		return fmt.Errorf("history: read %s: %w", file, failed.err)
+		failed.file = file
+		return failed
 	}
 	var bad *fieldError
 	if errors.As(err, &bad) {

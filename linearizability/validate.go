@@ -106,7 +106,7 @@ func (h *History) Validate() error {
 		if line == 0 {
 			line = i + 1
 		}
-		if e.F == "" || len(e.F) > maxWord {
+		if !isOperation(e.F) {
 			return at(badField("f", "want the name of an operation, not %s", quote(e.F)), h.Name, line)
 		}
 		if e.Time != NoTime && (e.Time < 0 || e.Time > maxInstant) {

@@ -18,7 +18,7 @@ func (h *History) WriteJSON(w io.Writer) error {
 // the same history.
 func (h *History) WriteEDN(w io.Writer) error {
 	meta := h.Meta.appendEDN
-	if h.Meta.isDefault() {
+	if h.Meta.isDefault() && len(h.Events) > 0 { // an empty file is no history
 		meta = nil
 	}
 	return h.write(w, meta, func(b []byte, e *Event) []byte { return e.appendEDN(b) })

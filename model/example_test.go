@@ -28,7 +28,7 @@ func ExampleMonitor() {
 	fmt.Println(m.First().Describe(&names))
 	// Output:
 	// belief-implies-ownership
-	// C1 acts as leader under token 1, but the store's tenure is nobody under 1
+	// C1 acts as leader under token 1, but nobody holds the lease in the store; the last token is 1
 }
 
 // What a store must answer: the lease of one holder bars another until it
