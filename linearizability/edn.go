@@ -372,7 +372,7 @@ func (r *ednReader) escape() error {
 		return nil
 	}
 	if c != 'u' {
-		return fmt.Errorf("unknown escape \\%c", c)
+		return fmt.Errorf("unknown escape %q in a string", `\`+string(rune(c)))
 	}
 	u, err := r.hex4()
 	if err != nil {

@@ -132,7 +132,7 @@ func TestMalformedInputIsOneLineWithFileLineAndField(t *testing.T) {
 		{"EDN odd map", "{:process 0, :type}", `h:1: a map with a key but no value`},
 		{"EDN key", "{0 1}", `h:1: want a map whose keys are keywords`},
 		{"EDN number", "{:process 0x7}", `h:1: "0x7" is no number`},
-		{"EDN escape", `{:f "\q"}`, `h:1: unknown escape \q`},
+		{"EDN escape", `{:f "\q"}`, `h:1: unknown escape "\\q" in a string`},
 		{"EDN surrogate", `{:f "\ud800\u0020"}`, `h:1: half of a surrogate pair`},
 		{"EDN char", `{:f \abc}`, `h:1: "\\abc" is no character`},
 		{"EDN string not closed", "{:f \"abc\n\n", `h:3: truncated`},

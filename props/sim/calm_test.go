@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -64,6 +65,23 @@ func TestCalmIsFairAndEndsWithALeader(t *testing.T) {
 	r.holds()
 	if r.Now() != 1500*time.Millisecond {
 		t.Errorf("a calm of 1.5 s lasted %v", r.Now())
+	}
+}
+
+// Both campaign at 0 and again at 1 s, where their first requests arrive: what
+// is due comes before whoever has yet to ask.
+func TestInCalmAMessageComesBeforeATick(t *testing.T) {
+	r := newRun(t, plainConfig(), calmOf(1500*time.Millisecond, sec, sec))
+	r.holds()
+	var got []model.Kind
+	for _, e := range r.trace.Events {
+		if e.At == int64(sec) {
+			got = append(got, e.Kind)
+		}
+	}
+	want := []model.Kind{model.KindHandle, model.KindHandle, model.KindInvoke, model.KindInvoke}
+	if !slices.Equal(got, want) {
+		t.Errorf("at 1 s came %v, want %v", got, want)
 	}
 }
 
