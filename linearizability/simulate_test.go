@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
+
+	"fencepost/model"
 )
 
 // simLease makes the history of a correct lease store under clients that
@@ -33,7 +36,6 @@ type simClient struct {
 	owner   string
 	inc     int
 	token   uint64
-	until   int64
 }
 
 const simTTL = 1_000_000
@@ -57,13 +59,12 @@ func (s *simLease) history() History {
 		}
 		f, fields := s.choose(c)
 		p := c.process
-		call := s.time
 		s.event(p, Invoke, f, fields...)
 		lost := s.rng.Float64() < s.unknown
 		effect := s.time + 1 + s.rng.Int64N(simTTL/20)
 		if !lost || s.rng.Float64() >= s.never {
 			at(effect, func() {
-				typ, out, after := s.serve(c, f, fields, call)
+				typ, out, after := s.serve(c, f, fields)
 				if lost {
 					return
 				}
@@ -128,7 +129,7 @@ func (s *simLease) choose(c *simClient) (string, []Field) {
 }
 
 // serve is the store.
-func (s *simLease) serve(c *simClient, f string, fields []Field, call int64) (Type, []Field, func()) {
+func (s *simLease) serve(c *simClient, f string, fields []Field) (Type, []Field, func()) {
 	arg := func(name string) Value { e := Event{Fields: fields}; return e.Field(name) }
 	owner, _ := arg("owner").Word()
 	token, _ := arg("token").Uint()
@@ -180,4 +181,42 @@ func (s *simLease) serve(c *simClient, f string, fields []Field, call int64) (Ty
 	}
 	s.highest = token
 	return OK, nil, none
+}
+
+func TestCorrectStoreIsExplained(t *testing.T) {
+	var total Activity
+	for seed := range uint64(500) {
+		s := simLease{rng: rand.New(rand.NewPCG(seed, 1)), clients: 2 + int(seed%3), ops: 60, unknown: float64(seed%4) * 0.1, never: 0.5}
+		h := s.history()
+		v, err := Check(t.Context(), h, Options{Model: Model{Name: ModelFencepost}})
+		if err != nil || v.Result != Holds || len(v.Findings) > 0 {
+			h.WriteJSON(t.Output())
+			t.Fatalf("seed %d: %s %v", seed, v, err)
+		}
+		total.Takeovers += v.Activity.Takeovers
+		total.Stale += v.Activity.Stale
+		total.Writes += v.Activity.Writes
+	}
+	if total.Takeovers < 1000 || total.Writes < 1000 || total.Stale < 10 {
+		t.Errorf("the store did too little to show anything: %+v", total)
+	}
+}
+
+// TestEarlyStoreIsFound plants a store that lets leases lapse a third early,
+// among many unknown outcomes.
+func TestEarlyStoreIsFound(t *testing.T) {
+	for seed := range uint64(40) {
+		s := simLease{rng: rand.New(rand.NewPCG(seed, 1)), clients: 2 + int(seed%3), ops: 400, unknown: float64(seed%3) * 0.1, never: 0.5, early: simTTL / 3}
+		h := s.history()
+		v, err := Check(t.Context(), h, Options{Model: Model{Name: ModelFencepost}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Linearizable() != Violated {
+			t.Errorf("seed %d: %s", seed, v)
+		}
+		if !slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Invariant == model.BeliefSafety && f.Blame == BlameStore }) {
+			t.Errorf("seed %d: nobody blames the store: %s", seed, v)
+		}
+	}
 }

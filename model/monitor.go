@@ -118,7 +118,9 @@ func (m *Monitor) Observe(e *Event) {
 		m.held = false
 		m.ownership(e)
 	case KindDelete:
-		m.held, m.deleted = false, m.last
+		if m.held { // else nobody lost anything by it
+			m.held, m.deleted = false, m.last
+		}
 		m.ownership(e)
 	case KindRestart:
 		if m.cfg.Roles[e.Node] == RoleStore {

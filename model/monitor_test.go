@@ -276,6 +276,7 @@ func TestWaivers(t *testing.T) {
 		{name: "a deletion excuses the terms it took the lease from", events: then(deleted(), granted(b, 1, 2), leads(b, 1, 2)), waived: ownership | safety},
 		{name: "a deletion excuses a term whose answer was on its way", events: []model.Event{granted(a, 1, 1), deleted(), leads(a, 1, 1)}, waived: ownership},
 		{name: "a deletion excuses no later term", events: []model.Event{granted(a, 1, 1), deleted(), granted(b, 1, 2), leads(b, 1, 2), lapses(b, 1, 2)}, want: ownership},
+		{name: "the deletion of a lapsed lease excuses nothing", events: []model.Event{granted(a, 1, 1), lapses(a, 1, 1), deleted(), leads(a, 1, 1)}, want: ownership},
 		{name: "continuity is never excused", events: then(deleted(), slow(leads(a, 1, 1), a)), want: set(model.Continuity), waived: ownership},
 		{name: "tokens are never excused", events: then(deleted(), slow(granted(b, 1, 1), a, b)), want: set(model.TokenMonotonicity), waived: ownership},
 	})

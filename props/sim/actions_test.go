@@ -275,6 +275,29 @@ func TestResignIsAnEventOnlyWhereATermWasGivenUp(t *testing.T) {
 	}
 }
 
+func TestWhyATermEnded(t *testing.T) {
+	lost := then(elected(), advance(2*sec), tick(c1), Action{Kind: Delete}, deliver(5, 0)) // the renewal is refused in 7.0
+	for name, c := range map[string]struct {
+		cfg     Config
+		actions []Action
+		want    model.Reason
+	}{
+		"the deadline passed":                          {plainConfig(), then(elected(), advance(10*sec)), model.ReasonLapsed},
+		"a renewal was refused":                        {plainConfig(), then(lost, deliver(7, 0)), model.ReasonRefused},
+		"a renewal was refused behind the barrier":     {barrierConfig(), then(lost, deliver(7, 0)), model.ReasonRefused},
+		"the refusal came after the deadline":          {barrierConfig(), then(lost, advance(8*sec), deliver(7, 0)), model.ReasonLapsed},
+		"a tick after the deadline behind the barrier": {barrierConfig(), then(elected(), advance(10*sec), tick(c1)), model.ReasonLapsed},
+		"a resignation":                                {plainConfig(), then(elected(), on(Resign, c1)), model.ReasonResigned},
+		"the fence was refused":                        {barrierConfig(), then(elected(), Action{Kind: Fence, Who: r1, Token: 2}, deliver(4, 0), deliver(3, 0), deliver(6, 0)), model.ReasonRefused},
+	} {
+		r := newRun(t, c.cfg, c.actions...)
+		r.holds()
+		if e := r.last(model.KindStepDown); len(r.of(model.KindStepDown)) != 1 || e.Reason != c.want || e.Token != 1 {
+			t.Errorf("%s: want one step-down, %v\n%s", name, c.want, r.text())
+		}
+	}
+}
+
 func TestAResignedLeaderReleasesWhenItsWorkHasStopped(t *testing.T) {
 	r := newRun(t, plainConfig(), then(elected(), on(WorkBegin, c1), on(Resign, c1))...)
 	if !r.leads(0) || len(r.of(model.KindStepDown)) != 0 || r.nmsgs != 0 {

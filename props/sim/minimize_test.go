@@ -168,6 +168,10 @@ func TestMinimizeFindsTheShortestFailure(t *testing.T) {
 		// writes sent, and both landing, the later leader's first.
 		{"a zombie write", unfencedSubject(), model.StorageSafety,
 			then(elected(), put(c1, 1), advance(10*sec), tick(c2), deliver(6, 0), deliver(7, 0), put(c2, 2), deliver(9, 0), deliver(4, 0)), 11},
+		// The same, by way of copies and a release.
+		{"a zombie write in a roundabout way", unfencedSubject(), model.StorageSafety,
+			[]Action{tick(c1), copyOf(1, 0), deliver(2, 0), deliver(3, 0), put(c1, 1), on(Resign, c1), deliver(6, 0),
+				tick(c2), deliver(8, 0), deliver(9, 0), put(c2, 2), copyOf(11, 0), deliver(12, 0), deliver(5, 0)}, 11},
 		// Two writes and their arrival.
 		{"a raw zombie write", unfencedSubject(), model.StorageSafety,
 			[]Action{{Kind: Write, Who: r1, Token: 2, Value: 2}, {Kind: Write, Who: r1, Token: 1, Value: 1}, deliver(1, 0), deliver(2, 0)}, 4},
@@ -205,6 +209,31 @@ func TestAScheduleThatDoesNotFailIsReturnedAsItIs(t *testing.T) {
 	s := generated(t, Chaos(), 3, 60)
 	if got := Minimize(s, FailsOn(Builtin(), model.BeliefSafety)); got != s {
 		t.Errorf("got another schedule: %s", write(t, got))
+	}
+}
+
+func TestMinimizeLetsAMessageArriveInsteadOfACalm(t *testing.T) {
+	was := &Schedule{Config: plainConfig(), Actions: number(then(elected(), put(c1, 1), advance(10*sec), tick(c2), deliver(6, 0), deliver(7, 0), put(c2, 2), deliver(9, 0), calmOf(10*sec, sec, sec)))}
+	s := Minimize(was, FailsOn(unfencedSubject(), model.StorageSafety))
+	checkMinimal(t, was, s, unfencedSubject(), model.StorageSafety)
+	if last := s.Actions[len(s.Actions)-1]; len(s.Actions) != 11 || last.Kind != Deliver || last.Msg != (model.Msg{Action: 4}) {
+		t.Errorf("minimised to %v", s.Actions)
+	}
+}
+
+func TestMinimizeLeavesItsInputAlone(t *testing.T) {
+	s := &Schedule{Config: plainConfig(), Actions: number([]Action{{Kind: Write, Who: r1, Token: 2}, {Kind: Write, Who: r1, Token: 1}, deliver(1, 0), deliver(2, 0)})}
+	for i := range s.Actions {
+		s.Actions[i].ID *= 10
+		s.Actions[i].Msg.Action *= 10
+	}
+	was := slices.Clone(s.Actions)
+	short := Minimize(s, FailsOn(unfencedSubject(), model.StorageSafety))
+	if len(short.Actions) != 4 || short.Actions[3].ID != 4 {
+		t.Errorf("minimised to %v", short.Actions)
+	}
+	if !slices.Equal(s.Actions, was) {
+		t.Errorf("the input became %v", s.Actions)
 	}
 }
 

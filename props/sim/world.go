@@ -74,27 +74,6 @@ type setup struct {
 	driftPPB uint64
 }
 
-// node is one machine: its clocks and whether it runs.
-type node struct {
-	elapsed  int64 // ns its hardware clock has counted, never reset
-	fraction int64 // and millionths of a ns
-	rate     int64 // ppm
-	origin   int64 // elapsed at which the boot clock read zero
-	lost     int64 // by which the monotonic clock is behind the boot clock
-	wall     int64 // by which the wall clock is ahead of elapsed
-	boots    uint16
-	stopped  Kind // Pause, Suspend, Freeze or KindNone
-	crashed  bool
-}
-
-func (n *node) clocks() Clocks {
-	boot := n.elapsed - n.origin
-	return Clocks{Boot: time.Duration(boot), Mono: time.Duration(boot - n.lost), Wall: time.Duration(n.elapsed + n.wall)}
-}
-
-// up reports whether the node does anything at all.
-func (n *node) up() bool { return !n.crashed && n.stopped == KindNone }
-
 // client is a candidate and what the observer knows of its term.
 type client struct {
 	ClientState
