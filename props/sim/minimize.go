@@ -44,7 +44,7 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 	m.ddmin()
 	for again := true; again; {
 		again = false
-		for _, pass := range []func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.pairs, m.retarget} {
+		for _, pass := range []func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.drop, m.lower, m.pairs, m.retarget} {
 			if pass() {
 				again = true
 			}
@@ -209,6 +209,57 @@ func (m *minimizer) arrive() (changed bool) {
 	return false
 }
 
+// drop loses a message outright that a deletion alone cannot lose: what made
+// its delivery fail can then go.
+func (m *minimizer) drop() (changed bool) {
+	for i := 0; i < len(m.best.Actions); i++ {
+		for j := 0; j < len(m.best.Actions); j++ {
+			if i >= len(m.best.Actions) || i == j || m.best.Actions[i].Kind != Deliver {
+				continue
+			}
+			next := m.without(j, j+1)
+			k := i
+			if j < i {
+				k--
+			}
+			next[k].Kind = Drop
+			changed = m.try(next) || changed
+		}
+	}
+	return changed
+}
+
+// lower takes one off the tokens that raw requests name, from some token on,
+// and deletes what the one ownership less takes: up to four actions in a row.
+func (m *minimizer) lower() (changed bool) {
+	for t := uint64(1); t <= m.highest(); t++ {
+		for n := 4; n >= 1; n-- {
+			for i := 0; i+n <= len(m.best.Actions); i++ {
+				next := m.without(i, i+n)
+				used := false
+				for k := range next {
+					if next[k].Token >= t {
+						next[k].Token--
+						used = true
+					}
+				}
+				if used && m.try(next) {
+					changed = true
+					i--
+				}
+			}
+		}
+	}
+	return changed
+}
+
+func (m *minimizer) highest() (t uint64) {
+	for i := range m.best.Actions {
+		t = max(t, m.best.Actions[i].Token)
+	}
+	return min(t, 64)
+}
+
 // pairs deletes two actions that only together can go.
 func (m *minimizer) pairs() (changed bool) {
 	for i := 0; i < len(m.best.Actions); i++ {
@@ -279,6 +330,9 @@ func (m *minimizer) plainer() (changed bool) {
 			m.best.Config, changed = cand.Config, true
 		}
 	}
+	if m.rename() {
+		changed = true
+	}
 	for i := range m.best.Actions {
 		for _, d := range rounder(&m.best.Actions[i], m.best.Config.Lease) {
 			next := slices.Clone(m.best.Actions)
@@ -292,6 +346,42 @@ func (m *minimizer) plainer() (changed bool) {
 		}
 	}
 	return changed
+}
+
+// rename lets the first clients and raw parties play the parts, so that the
+// others can go.
+func (m *minimizer) rename() (changed bool) {
+	for _, group := range [][2]model.Node{{firstClient, firstClient + MaxClients}, {firstRaw, firstRaw + MaxRaw}} {
+		for to := group[0]; to < group[1]; to++ {
+			for from := to + 1; from < group[1] && !m.mentions(to); from++ {
+				if !m.mentions(from) {
+					continue
+				}
+				cand := m.best
+				cand.Actions = slices.Clone(m.best.Actions)
+				cand.Config.Offsets[to], cand.Config.Offsets[from] = cand.Config.Offsets[from], cand.Config.Offsets[to]
+				for i := range cand.Actions {
+					a := &cand.Actions[i]
+					for _, n := range []*model.Node{&a.Who, &a.Peer, &a.As.Node} {
+						if *n == from {
+							*n = to
+						}
+					}
+					a.Rates[to], a.Rates[from] = a.Rates[from], a.Rates[to]
+				}
+				if _, ok := m.fails(&cand); ok {
+					m.best, changed = cand, true
+				}
+			}
+		}
+	}
+	return changed
+}
+
+func (m *minimizer) mentions(n model.Node) bool {
+	return slices.ContainsFunc(m.best.Actions, func(a Action) bool {
+		return a.Who == n || a.Peer == n || a.As.Node == n || a.Rates[n] != 0
+	})
 }
 
 // rounder are durations that a reader takes in more easily than a's, the
