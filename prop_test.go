@@ -7,8 +7,31 @@ import (
 
 	"fencepost/model"
 	"fencepost/props"
+	"fencepost/props/mutant"
+	"fencepost/props/scenario"
 	"fencepost/props/sim"
+	"fencepost/testdata"
 )
+
+// TestPropSchedules replays every schedule in testdata: one that expects none,
+// and fails, is red.
+func TestPropSchedules(t *testing.T) {
+	all, err := scenario.Load(testdata.Schedules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		t.Run(s.Name, func(t *testing.T) {
+			subject, err := mutant.Subject(s.Subject)
+			if err == nil {
+				err = scenario.Check(s, subject)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
 
 // property checks one invariant of the built-in implementation.
 func property(t *testing.T, v model.Invariant) {

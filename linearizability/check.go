@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sort"
@@ -169,6 +168,7 @@ func (v *Verdict) decide(ctx context.Context, o Options) {
 const (
 	plainMoves = 50
 	lookMoves  = 100_000
+	lastMoves  = 10_000_000 // of the look after which there is no other
 )
 
 // look searches a partition, for the given number of moves where it has no
@@ -209,7 +209,7 @@ func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 	}
 	first, window, found := p.beginning(ctx, h, memory, s)
 	if result == porcupine.Unknown && !found {
-		if s, result = look(ctx, h, &p.p, memory, math.MaxInt); result == porcupine.Illegal {
+		if s, result = look(ctx, h, &p.p, memory, lastMoves); result == porcupine.Illegal {
 			first, window, found = p.beginning(ctx, h, memory, s)
 		}
 	}
@@ -260,7 +260,7 @@ func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *
 		_, result := try(i, lookMoves)
 		return result != porcupine.Ok
 	})
-	s, result := try(i, math.MaxInt)
+	s, result := try(i, lastMoves)
 	return returns[i], s, result == porcupine.Illegal
 }
 

@@ -223,6 +223,9 @@ func longRegister(n int) History {
 	for range n {
 		switch a, b := rng.Int64N(5), rng.Int64N(5); rng.IntN(50) {
 		case 0: // an unknown write, which the next read may find
+			if fresh > 5 {
+				break
+			}
 			add(fresh, Invoke, "write", Int(a))
 			if fresh++; rng.IntN(2) == 0 {
 				value = a

@@ -1,6 +1,7 @@
 package linearizability_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -24,7 +25,13 @@ func FuzzJSONLines(f *testing.F) {
 	}
 	f.Add(`{"type":"info","f":"x","v":{"#edn":"#{1 (2) \\a}"},"#edn 1":{"#edn 1":[]},"error":{"#edn":"\"held\""}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		readAnything(t, linearizability.FormatJSONLines, text)
+		if readAnything(t, linearizability.FormatJSONLines, text) {
+			for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+				if strings.Trim(line, " \t\r\n") != "" && !json.Valid([]byte(line)) {
+					t.Fatalf("%q was read, but is no JSON", line)
+				}
+			}
+		}
 		readAnything(t, linearizability.FormatJSONArray, "["+strings.ReplaceAll(text, "\n", ",")+"]")
 	})
 }
@@ -51,11 +58,11 @@ func FuzzLog(f *testing.F) {
 // readAnything checks what holds of every input: it is refused in one line, or
 // it is a history that survives conversion and that every model judges or
 // refuses, without a panic and in bounded memory.
-func readAnything(t *testing.T, format linearizability.Format, text string) {
+func readAnything(t *testing.T, format linearizability.Format, text string) bool {
 	h, err := linearizability.Reader{Format: format, MaxEvents: 200, MaxBytes: 1 << 16}.Read(strings.NewReader(text), "h")
 	if err != nil {
 		oneLine(t, err)
-		return
+		return false
 	}
 	if err := h.Validate(); err != nil {
 		t.Fatalf("was read, but is not valid: %v", err)
@@ -77,6 +84,7 @@ func readAnything(t *testing.T, format linearizability.Format, text string) {
 			}
 		}
 	}
+	return true
 }
 
 func oneLine(t *testing.T, err error) {

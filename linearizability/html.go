@@ -187,7 +187,7 @@ func (d *drawing) annotations(v Verdict) []porcupine.Annotation {
 		})
 	}
 	for _, f := range v.Findings {
-		for _, index := range f.Indexes[max(0, len(f.Indexes)-1):] {
+		for _, index := range f.Indexes {
 			pos, _ := slices.BinarySearchFunc(d.h.Events, index, func(e Event, index int64) int { return int(e.Index - index) })
 			add(porcupine.Annotation{
 				Tag: "findings", Start: int64(pos) + 1, End: int64(pos) + 1,

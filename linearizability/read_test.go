@@ -69,6 +69,24 @@ const (
 	ok     = `{"index":1,"time":6,"process":0,"type":"ok","f":"write","value":1}` + "\n"
 )
 
+func TestEveryJSONIsRead(t *testing.T) {
+	for _, text := range []string{
+		`0`, `-0`, `12`, `-3.25`, `1e9`, `1E+9`, `0.5e-7`, `true`, `false`, `null`, `""`, `"\u00e9\n\/\\\""`, `[]`, `[ ]`, `{}`, `{ }`, `[1 , [2,{"a":[]}]]`, ` { "a" : { "b" : 0 } , "" : "x" } `,
+	} {
+		h, err := linearizability.Read(strings.NewReader(`{"type":"info","f":"x","v":`+text+`}`), "h")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		survives(t, h)
+	}
+	for _, text := range []string{`01`, `-`, `1.`, `.5`, `1e`, `+1`, `tru`, `nul`, `"\x"`, `"\ud800`, "\"\t\"", `[1,]`, `[,1]`, `[1 2]`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a":1,}`, `]`, `'x'`, ``} {
+		if _, err := linearizability.Read(strings.NewReader(`{"type":"info","f":"x","v":`+text+`}`), "h"); err == nil {
+			t.Errorf("%s was read", text)
+		}
+	}
+}
+
 func TestMalformedInputIsOneLineWithFileLineAndField(t *testing.T) {
 	deep := strings.Repeat("[", 1_000_000)
 	for _, c := range []struct{ name, text, want string }{

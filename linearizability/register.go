@@ -75,6 +75,8 @@ func stepRegister(state any, a *action) (any, bool) {
 	switch {
 	case a.kind == regWrite && s&1 != 0:
 		return nil, false
+	case a.unknown && a.b == holds:
+		return nil, false // it changes nothing
 	case a.kind != regWrite && holds != a.a:
 		return nil, false
 	case a.kind == regRead:

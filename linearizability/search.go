@@ -123,7 +123,7 @@ func (s *search) from(k int, start *node) bool {
 	if err := s.ctx.Err(); err != nil {
 		s.stopped = fmt.Sprintf("no time to look: %v", context.Cause(s.ctx))
 	}
-	if s.stopped != "" || s.isBad(k, start) {
+	if s.stopped != "" || s.covered(start, s.bad[k][s.hash(start.state)]) {
 		return false
 	}
 	if s.entry == nil || k > s.deepest {
@@ -150,12 +150,21 @@ func (s *search) from(k int, start *node) bool {
 	return false
 }
 
-func (s *search) isBad(k int, n *node) bool {
-	return s.has(s.bad[k][s.hash(n.state)], n)
-}
-
-func (s *search) has(set []*node, n *node) bool {
-	return slices.ContainsFunc(set, func(m *node) bool { return s.equal(m.state, n.state) && slices.Equal(m.next, n.next) })
+// covered reports whether a set of states before one segment has one from which
+// everything can follow that can follow n: the same, with no unknown action
+// used that n has not.
+func (s *search) covered(n *node, set []*node) bool {
+	return slices.ContainsFunc(set, func(m *node) bool {
+		if !s.equal(m.state, n.state) {
+			return false
+		}
+		for id, next := range m.next {
+			if next > n.next[id] {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func (s *search) equal(a, b any) bool {
@@ -206,7 +215,7 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 			return false, nil
 		}
 		if s.moves > s.limit {
-			s.stopped = fmt.Sprintf("gave up after %d steps", s.steps)
+			s.stopped = fmt.Sprintf("gave up after %d steps: too many operations overlap, or have an unknown outcome", s.steps)
 			return false, nil
 		}
 		n := next.(*node)
@@ -218,7 +227,7 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 			return true, next
 		}
 		hash := s.hash(n.state)
-		if !s.has(byHash[hash], n) {
+		if !s.covered(n, byHash[hash]) {
 			byHash[hash] = append(byHash[hash], n)
 			found = append(found, n)
 		}
@@ -311,8 +320,8 @@ func (s *search) step(seg segment, n *node, i int) *node {
 		return nil
 	}
 	state, ok := s.machine.step(n.state, a)
-	if !ok {
-		return nil
+	if !ok || a.unknown && s.equal(state, n.state) {
+		return nil // an unknown action that changes nothing may as well not happen
 	}
 	m := &node{state: state, left: n.left, next: n.next, done: n.done, low: n.low, forced: none}
 	if !a.unknown {

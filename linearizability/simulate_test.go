@@ -28,7 +28,6 @@ type simLease struct {
 	token   uint64
 	expires int64
 	highest uint64
-	value   string
 }
 
 type simClient struct {

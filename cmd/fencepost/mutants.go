@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -58,75 +57,88 @@ func (c *mutantsCmd) Run(e *env) error {
 		}
 		return nil
 	}
-	return hunt(e, c.Seed, c.Limit, c.Names, c.JSON)
-}
-
-// hunt hunts mutants on all cores and prints a row for each.
-func hunt(e *env, seed uint64, limit int, only []string, asJSON bool) error {
-	var all []mutant.Mutant
-	for _, m := range mutant.All() {
-		if len(only) == 0 || slices.Contains(only, m.Name) {
-			all = append(all, m)
+	bugs := mutant.All()
+	if len(c.Names) > 0 {
+		bugs = nil
+		for _, name := range c.Names {
+			m, err := mutant.Find(name)
+			if err != nil {
+				return err
+			}
+			bugs = append(bugs, m)
 		}
 	}
-	for _, name := range only {
-		if _, err := mutant.Find(name); err != nil {
+	h := huntAll(e, c.Seed, c.Limit, bugs)
+	if !c.JSON {
+		h.print(e)
+		return nil
+	}
+	enc := json.NewEncoder(e.out)
+	for _, row := range h.rows {
+		if err := enc.Encode(row); err != nil {
 			return err
 		}
 	}
-	rows := make([]mutantJSON, len(all))
-	errs := make([]error, len(all))
+	return nil
+}
+
+// hunt is what came of hunting mutants: a row for each, and why it was not
+// caught.
+type hunt struct {
+	rows []mutantJSON
+	errs []error
+}
+
+// huntAll hunts the bugs on all cores.
+func huntAll(e *env, seed uint64, limit int, bugs []mutant.Mutant) hunt {
+	h := hunt{make([]mutantJSON, len(bugs)), make([]error, len(bugs))}
 	var next, done atomic.Int64
-	stop := e.progress("planted bugs", int64(len(all)), &done)
+	stop := e.progress("planted bugs", int64(len(bugs)), &done)
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(all); i = next.Add(1) - 1 {
-				m := all[i]
+			for i := next.Add(1) - 1; int(i) < len(bugs); i = next.Add(1) - 1 {
+				m := bugs[i]
 				got, err := m.Hunt(e.ctx, seed, limit, judgeFor(m))
-				row := mutantJSON{Name: m.Name, Caught: err == nil, Schedules: got.Schedules, Breaks: m.Breaks, Seen: m.Seen}
-				if err == nil {
-					row.Invariant, row.Actions = got.Invariant, len(got.Schedule.Actions)
+				h.rows[i] = mutantJSON{Name: m.Name, Caught: err == nil, Schedules: got.Schedules, Breaks: m.Breaks, Seen: m.Seen}
+				if h.errs[i] = err; err == nil {
+					h.rows[i].Invariant, h.rows[i].Actions = got.Invariant, len(got.Schedule.Actions)
 				}
-				rows[i], errs[i] = row, err
 				done.Add(1)
 			}
 		})
 	}
 	wg.Wait()
 	stop()
-	if asJSON {
-		enc := json.NewEncoder(e.out)
-		for _, row := range rows {
-			if err := enc.Encode(row); err != nil {
-				return err
-			}
-		}
-	} else {
-		e.printf("  %-34s %-26s %9s %8s\n", "planted bug", "caught by", "schedules", "actions")
-	}
-	var lengths []int
-	for i, row := range rows {
-		lengths = append(lengths, row.Actions)
-		if errs[i] != nil {
+	for _, err := range h.errs {
+		switch {
+		case err != nil && e.ctx.Err() != nil:
+			e.worse(exitUnknown)
+		case err != nil:
 			e.worse(exitViolated)
 		}
+	}
+	return h
+}
+
+// print prints the rows as a table.
+func (h hunt) print(e *env) {
+	e.printf("  %-34s %-26s %9s %8s\n", "planted bug", "caught by", "schedules", "actions")
+	var lengths []int
+	for i, row := range h.rows {
 		switch {
-		case asJSON:
-		case errs[i] != nil:
-			e.printf("  %-34s MISSED: %v\n", row.Name, errs[i])
-		default:
+		case row.Caught:
+			lengths = append(lengths, row.Actions)
 			e.printf("  %-34s %-26s %9d %8d\n", row.Name, row.Invariant, row.Schedules, row.Actions)
+		case e.ctx.Err() != nil:
+			e.printf("  %-34s not hunted to the end: interrupted\n", row.Name)
+		default:
+			e.printf("  %-34s MISSED: %v\n", row.Name, h.errs[i])
 		}
 	}
-	if !asJSON && e.code == exitHolds && len(lengths) > 0 {
-		slices.Sort(lengths)
-		e.printf("\nAll %d caught; minimised counterexamples have %d actions in the median, %d at most.\n", len(rows), lengths[len(lengths)/2], lengths[len(lengths)-1])
+	if slices.Sort(lengths); len(lengths) == len(h.rows) {
+		e.printf("\nAll %d caught; minimised counterexamples have %d actions in the median, %d at most.\n", len(h.rows), lengths[len(lengths)/2], lengths[len(lengths)-1])
 	}
-	if err := e.ctx.Err(); err != nil {
-		return fmt.Errorf("interrupted: %w", err)
-	}
-	return nil
 }
 
 // judgeFor checks linearizability too where the bug may show only there.
@@ -135,5 +147,5 @@ func judgeFor(m mutant.Mutant) mutant.Judge {
 	if !m.May.Has(model.Linearizability) {
 		want &^= model.SetOf(model.Linearizability)
 	}
-	return func(s *sim.Schedule, subject sim.Subject) sim.Result { return judge.Run(s, subject, want) }
+	return func(s *sim.Schedule, subject sim.Subject) sim.Result { return judge.Run(s, subject, want).Result }
 }

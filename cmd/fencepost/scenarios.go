@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"fencepost/props/judge"
 	"fencepost/props/mutant"
 	"fencepost/props/scenario"
 	"fencepost/props/sim"
@@ -69,8 +70,7 @@ func (c *scenariosRunCmd) Run(e *env) error {
 		if len(c.Names) > 0 {
 			want := scenario.Judged(s)
 			e.printf("%s\n\n", s.Shows)
-			r := s.Run(subject, sim.Options{Monitor: true, Only: want})
-			if err := draw(e.out, s, subject, want, r, c.ASCII); err != nil {
+			if err := draw(e.out, s, subject, want, judge.Run(s, subject, want), c.ASCII); err != nil {
 				return err
 			}
 		}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"fencepost/model"
 	"fencepost/props/judge"
+	"fencepost/props/mutant"
 	"fencepost/props/sim"
 )
 
@@ -73,14 +75,23 @@ func (v *verifyCmd) Run(e *env) error {
 	stop := e.progress("schedules", int64(v.Schedules), s.Done)
 	r := s.Run(e.ctx, e.clock)
 	stop()
-	if err := v.report(e, s, r); err != nil || e.code != exitHolds || !v.Mutants {
+	out, err := v.report(e, s, r)
+	if err != nil {
 		return err
 	}
-	if v.JSON {
-		return hunt(e, v.Seed, mutantLimit, nil, true)
+	var bugs hunt
+	if v.Mutants && r.Failure == nil && e.ctx.Err() == nil {
+		bugs = huntAll(e, v.Seed, mutantLimit, mutant.All())
+		out.Mutants = bugs.rows
 	}
-	e.printf("\nPlanted bugs, by the same schedules: each must be caught.\n\n")
-	return hunt(e, v.Seed, mutantLimit, nil, false)
+	if v.JSON {
+		return json.NewEncoder(e.out).Encode(out)
+	}
+	if len(bugs.rows) > 0 {
+		e.printf("\nPlanted bugs: a harness that catches nothing proves nothing.\n\n")
+		bugs.print(e)
+	}
+	return nil
 }
 
 // Run is soak.
@@ -97,7 +108,11 @@ func (s *soakCmd) Run(e *env) error {
 	stop := e.progress("soaking", 0, sw.Done)
 	r := sw.Run(ctx, e.clock)
 	stop()
-	return s.report(e, sw, r)
+	out, err := s.report(e, sw, r)
+	if err == nil && s.JSON {
+		err = json.NewEncoder(e.out).Encode(out)
+	}
+	return err
 }
 
 // sweepJSON is what verify and soak print with --json.
@@ -108,15 +123,19 @@ type sweepJSON struct {
 	Actions    int64           `json:"actions"`
 	Effective  int64           `json:"effective"`
 	Histories  int64           `json:"histories"` // checked for linearizability
+	Undecided  int64           `json:"undecided"` // of these
 	Seconds    float64         `json:"seconds"`
 	Invariants []invariantJSON `json:"invariants"`
 	Failure    *failureJSON    `json:"failure,omitempty"`
+	Mutants    []mutantJSON    `json:"mutants,omitempty"`
 }
 
 type invariantJSON struct {
 	Invariant model.Invariant  `json:"invariant"`
 	Verdict   string           `json:"verdict"`
 	Exercised map[string]int64 `json:"exercised"`
+	// Untested is what never happened, for which the verdict is unknown.
+	Untested string `json:"untested,omitempty"`
 }
 
 type failureJSON struct {
@@ -126,112 +145,75 @@ type failureJSON struct {
 	Actions   int             `json:"actions"`
 }
 
-// report prints what a sweep came to, and writes the counterexample if there
-// is one.
-func (f *sweepFlags) report(e *env, s judge.Sweep, r judge.Report) error {
-	verdict := "holds"
-	switch {
-	case r.Failure != nil:
-		verdict = "violated"
-		e.worse(exitViolated)
-	case r.Counts.Runs < int64(s.Schedules) || r.Counts.Runs == 0: // interrupted
-		verdict = "unknown"
-		e.worse(exitUnknown)
-	}
+// report prints what a sweep came to, unless as JSON, and writes the
+// counterexample if there is one.
+func (f *sweepFlags) report(e *env, s judge.Sweep, r judge.Report) (*sweepJSON, error) {
 	effective, all := r.Counts.Actions()
-	out := sweepJSON{Verdict: verdict, Seed: f.Seed, Schedules: r.Counts.Runs, Actions: all, Effective: effective,
-		Histories: r.Histories, Seconds: r.Elapsed.Seconds()}
-	broken := model.Set(0)
-	if r.Failure != nil {
-		broken = r.Failure.Result.Violated
-	}
+	out := &sweepJSON{Verdict: "holds", Seed: f.Seed, Schedules: r.Counts.Runs, Actions: all, Effective: effective,
+		Histories: r.Histories, Undecided: r.Undecided, Seconds: r.Elapsed.Seconds()}
+	complete := r.Counts.Runs > 0 && r.Counts.Runs >= int64(s.Schedules)
 	for v := range model.Invariants() {
-		row := invariantJSON{Invariant: v, Verdict: verdict, Exercised: map[string]int64{}}
-		if verdict == "violated" && !broken.Has(v) {
-			row.Verdict = "unknown" // the sweep stopped
+		row := invariantJSON{Invariant: v, Verdict: "holds", Exercised: map[string]int64{}}
+		for _, x := range judge.Exercised(v, &r.Counts) {
+			row.Exercised[x.What] = x.N
 		}
-		for _, x := range exercised(v, &r) {
-			row.Exercised[x.what] = x.n
+		switch {
+		case r.Failure != nil && r.Failure.Result.Violated.Has(v):
+			row.Verdict = "violated"
+		case r.Failure != nil, !complete, v == model.Linearizability && r.Undecided > 0:
+			row.Verdict = "unknown"
+		case judge.Untested(v, &r.Counts) != "":
+			row.Verdict, row.Untested = "unknown", judge.Untested(v, &r.Counts)
+		}
+		if row.Verdict == "unknown" && out.Verdict == "holds" {
+			out.Verdict = "unknown"
 		}
 		out.Invariants = append(out.Invariants, row)
 	}
 	var min *sim.Schedule
 	if r.Failure != nil {
+		out.Verdict = "violated"
 		min = r.Failure.Minimize(s.Subject, s.Want)
 		path, err := min.WriteFile(f.Out)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		out.Failure = &failureJSON{Invariant: r.Failure.Result.First.Invariant, Reason: min.Shows, File: path, Actions: len(min.Actions)}
 	}
+	switch out.Verdict {
+	case "violated":
+		e.worse(exitViolated)
+	case "unknown":
+		e.worse(exitUnknown)
+	}
 	if f.JSON {
-		return json.NewEncoder(e.out).Encode(out)
+		return out, nil
 	}
 	e.printf("%d schedules, %s actions (%.1f%% effective), %s in %.1f s: %s actions/s\n\n", r.Counts.Runs, count(all),
 		percent(effective, all), counted(r.Histories, "history", "histories"), r.Elapsed.Seconds(), count(int64(float64(all)/max(r.Elapsed.Seconds(), 1e-9))))
 	e.printf("  %-26s %-9s %s\n", "invariant", "verdict", "what put it to the test")
-	for i, row := range out.Invariants {
-		e.printf("  %-26s %-9s %s\n", row.Invariant, row.Verdict, exercisedText(exercised(model.Invariant(i+1), &r)))
+	for _, row := range out.Invariants {
+		e.printf("  %-26s %-9s %s\n", row.Invariant, row.Verdict, exercisedText(judge.Exercised(row.Invariant, &r.Counts)))
 	}
-	e.printf("\nWaived in %s: clocks left their bound, or an operator deleted the lease; fencing still held.\n", counted(r.Counts.Waived, "schedule", "schedules"))
-	if r.Failure != nil {
-		e.printf("\n%v is violated: %s\nschedule %d of seed %d (%s), minimised to %d actions: %s\n\n",
-			out.Failure.Invariant, out.Failure.Reason, r.Failure.Number, f.Seed, r.Failure.Profile, out.Failure.Actions, out.Failure.File)
-		return show(e, min, s.Subject, s.Want)
+	e.printf("\nIn %s clocks left their bound or an operator deleted the lease, and belief was not safe there: that is not promised. Fencing held.\n",
+		counted(r.Counts.Waived, "schedule", "schedules"))
+	if r.Undecided > 0 {
+		e.printf("\nUnknown: the check of %s ran out of memory.\n", counted(r.Undecided, "history", "histories"))
 	}
-	return nil
+	if r.Failure == nil {
+		return out, nil
+	}
+	e.printf("\n%v is violated: %s\nschedule %d of seed %d (%s), minimised to %d actions: %s\n\n",
+		out.Failure.Invariant, out.Failure.Reason, r.Failure.Number, f.Seed, r.Failure.Profile, out.Failure.Actions, out.Failure.File)
+	return out, show(e, min, s.Subject, s.Want)
 }
 
-type exercise struct {
-	what string
-	n    int64
-}
-
-// exercised says what put an invariant to the test.
-func exercised(v model.Invariant, r *judge.Report) []exercise {
-	c := &r.Counts
-	answers := func(op model.Op, code model.Code) int64 { return c.Answers[op][code] }
-	refused := answers(model.OpRenew, model.CodeLapsed) + answers(model.OpRenew, model.CodeLost)
-	switch v {
-	case model.TokenMonotonicity:
-		return []exercise{{"takeovers", c.Takeovers}, {"releases", answers(model.OpRelease, model.CodeReleased)}, {"store restarts", c.StoreRestarts}}
-	case model.StorageSafety:
-		return []exercise{{"stale requests refused", c.StaleRefused}, {"writes landed", c.Landed}, {"storage restarts", c.Storage}}
-	case model.BeliefSafety:
-		return []exercise{{"terms", c.Terms}, {"ended by deadline", c.StepDown[model.ReasonLapsed]}, {"copies handled", c.Copies}}
-	case model.BeliefOwnership:
-		return []exercise{{"terms", c.Terms}, {"renewals lost", c.RenewalsLost}, {"survived", c.Survived}}
-	case model.Continuity:
-		return []exercise{{"terms", c.Terms}, {"renewals refused", refused}, {"client restarts", c.ClientRestarts}}
-	case model.Linearizability:
-		return []exercise{{"histories", r.Histories}}
-	case model.Durability:
-		return []exercise{{"reads", answers(model.OpRead, model.CodeValue)}, {"storage restarts", c.Storage}}
-	case model.Availability:
-		return []exercise{{"calms", c.Calms}}
-	case model.Barrier:
-		return []exercise{{"terms fenced first", c.Fencing}, {"failed there", c.BarrierFailed}}
-	case model.Attribution:
-		return []exercise{{"writes landed", c.Landed}}
+func exercisedText(xs []judge.Exercise) string {
+	var parts []string
+	for _, x := range xs {
+		parts = append(parts, count(x.N)+" "+x.What)
 	}
-	n := int64(0)
-	for op := range c.Answers {
-		for code := range c.Answers[op] {
-			n += c.Answers[op][code]
-		}
-	}
-	return []exercise{{"answers compared", n}}
-}
-
-func exercisedText(xs []exercise) string {
-	text := ""
-	for i, x := range xs {
-		if i > 0 {
-			text += ", "
-		}
-		text += count(x.n) + " " + x.what
-	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // count is n as people read it.

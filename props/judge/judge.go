@@ -10,10 +10,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"fencepost/linearizability"
 	"fencepost/model"
 	"fencepost/props/sim"
 )
@@ -22,21 +24,36 @@ import (
 var All = model.SetOf(model.TokenMonotonicity, model.StorageSafety, model.BeliefSafety, model.BeliefOwnership, model.Continuity,
 	model.Linearizability, model.Durability, model.Availability, model.Barrier, model.Attribution, model.Lockstep)
 
+// Result is what a run came to.
+type Result struct {
+	sim.Result
+	// Undecided says that the check for linearizability ran out of its bounds.
+	// That is no pass.
+	Undecided bool
+}
+
 // Run applies s to subject until an invariant in want breaks, or the actions
 // end. Linearizability is judged over the whole run, and only if nothing else
 // broke.
-func Run(s *sim.Schedule, subject sim.Subject, want model.Set) sim.Result {
+func Run(s *sim.Schedule, subject sim.Subject, want model.Set) Result {
 	var trace *sim.Trace
 	if want.Has(model.Linearizability) {
 		trace = &sim.Trace{}
 	}
-	r := s.Run(subject, options(want, trace))
-	if trace != nil && r.Violated == 0 && !Linearizable(trace.Events, &s.Config) {
-		last := trace.Events[len(trace.Events)-1]
-		r.First = model.Violation{Invariant: model.Linearizability, At: last.At, Action: last.Action}
-		r.Violated = model.SetOf(model.Linearizability)
+	r := Result{Result: s.Run(subject, options(want, trace))}
+	if trace != nil && r.Violated == 0 {
+		switch Linearize(trace.Events, &s.Config) {
+		case linearizability.Violated:
+			r.Violated, r.First = unexplained(int64(r.World.Now()))
+		case linearizability.Unknown:
+			r.Undecided = true
+		}
 	}
 	return r
+}
+
+func unexplained(at int64) (model.Set, model.Violation) {
+	return model.SetOf(model.Linearizability), model.Violation{Invariant: model.Linearizability, At: at}
 }
 
 func options(want model.Set, trace *sim.Trace) sim.Options {
@@ -85,6 +102,7 @@ type Failure struct {
 type Report struct {
 	Counts    sim.Counts
 	Histories int64    // of runs that were checked for linearizability
+	Undecided int64    // of these, those whose check ran out of its bounds
 	Failure   *Failure // the one of the lowest number; nil if nothing broke
 	Elapsed   time.Duration
 }
@@ -125,6 +143,7 @@ func (s Sweep) Run(ctx context.Context, clock func() time.Duration) Report {
 			mu.Lock()
 			out.Counts.Add(&w.counts)
 			out.Histories += w.histories
+			out.Undecided += w.undecided
 			mu.Unlock()
 		})
 	}
@@ -137,6 +156,7 @@ type worker struct {
 	sweep     *Sweep
 	counts    sim.Counts
 	histories int64
+	undecided int64
 	actions   []sim.Action
 	trace     sim.Trace
 }
@@ -176,9 +196,11 @@ func (w *worker) one(i int) *Failure {
 	violated, first := world.Violated(), world.First()
 	if trace != nil && violated == 0 {
 		w.histories++
-		if !Linearizable(w.trace.Events, &cfg) {
-			violated = model.SetOf(model.Linearizability)
-			first = model.Violation{Invariant: model.Linearizability, At: int64(world.Now())}
+		switch Linearize(w.trace.Events, &cfg) {
+		case linearizability.Violated:
+			violated, first = unexplained(int64(world.Now()))
+		case linearizability.Unknown:
+			w.undecided++
 		}
 	}
 	if violated == 0 {
@@ -190,13 +212,29 @@ func (w *worker) one(i int) *Failure {
 			Actions: append([]sim.Action(nil), w.actions...)}}
 }
 
-// Minimize makes the failure's schedule short and ready to be written: red
-// until it is fixed for a real subject, an expected failure for a planted bug.
+// Minimize makes the failure's schedule short and ready to be written. For a
+// planted bug it is an expected failure; for anything else it expects none, and
+// so is red until it is fixed. A subject that is neither the built-in
+// implementation nor a planted bug is filed as external: only the test that
+// wrote the file can run it.
 func (f *Failure) Minimize(subject sim.Subject, want model.Set) *sim.Schedule {
 	v := f.Result.First.Invariant
 	s := sim.Minimize(f.Schedule, Fails(subject, v, want))
 	s.Name = v.String()
-	s.Shows = f.Result.First.Describe(sim.Names())
-	s.Subject = subject.Name
+	s.Subject = Filed(subject)
+	r := Run(s, subject, want)
+	s.Shows, s.Waives = r.First.Describe(sim.Names()), r.Waived
+	if strings.HasPrefix(s.Subject, "mutant:") {
+		s.Expect = v
+		s.Waives = Run(s, subject, model.SetOf(v)).Waived
+	}
 	return s
+}
+
+// Filed is what a schedule file calls subject.
+func Filed(subject sim.Subject) string {
+	if subject.Name == sim.SubjectBuiltin || strings.HasPrefix(subject.Name, "mutant:") {
+		return subject.Name
+	}
+	return sim.SubjectExternal
 }

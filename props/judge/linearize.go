@@ -88,23 +88,30 @@ func witnessed(events []model.Event) []model.Event {
 	return out
 }
 
-// Linearizable reports whether the history of a run is explained by the timed
-// lease and, unless writes were guarded by the lease itself, by the fenced
-// storage. A check that ran out of memory counts as explained: the run is one
-// of many.
-func Linearizable(events []model.Event, cfg *sim.Config) bool {
+// Linearize says whether the history of a run is explained by the timed lease
+// and, unless writes were guarded by the lease itself, by the fenced storage.
+// It is unknown where the search ran out of memory.
+func Linearize(events []model.Event, cfg *sim.Config) linearizability.Result {
+	h := History("run", events, cfg)
+	if len(h.Events) == 0 {
+		return linearizability.Holds
+	}
 	o := linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelFencepost}, Memory: maxMemory}
 	if cfg.Storage == sim.StorageCompareAndSwap {
 		o.Model.Name, o.Ignore = linearizability.ModelLease, []string{"write", "read", "fence"}
 	}
-	v, err := linearizability.Check(context.Background(), History("run", events, cfg), o)
+	v, err := linearizability.Check(context.Background(), h, o)
 	if err != nil {
 		panic(err) // a history made of a trace is well-formed
 	}
+	out := linearizability.Holds
 	for _, p := range v.Partitions {
-		if p.Result == linearizability.Violated {
-			return false
+		switch p.Result {
+		case linearizability.Violated:
+			return linearizability.Violated
+		case linearizability.Unknown:
+			out = linearizability.Unknown
 		}
 	}
-	return true
+	return out
 }

@@ -46,7 +46,7 @@ func ExampleMet() {
 	s := zombie()
 	r := judge.Run(s, sim.Builtin(), scenario.Judged(s))
 	fmt.Println(r.Counts.Landed, "landed,", r.Counts.StaleRefused, "refused")
-	fmt.Println(scenario.Met(s, "builtin", r))
+	fmt.Println(scenario.Met(s, "builtin", r.Result))
 	// Output:
 	// 1 landed, 1 refused
 	// <nil>

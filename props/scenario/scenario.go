@@ -10,6 +10,7 @@ package scenario
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -74,20 +75,30 @@ func Check(s *sim.Schedule, subject sim.Subject) error {
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	return Met(s, subject.Name, judge.Run(s, subject, Judged(s)))
+	r := judge.Run(s, subject, Judged(s))
+	if r.Undecided {
+		return fmt.Errorf("scenario %s on %s: %w", s.Name, subject.Name, ErrUndecided)
+	}
+	return Met(s, subject.Name, r.Result)
 }
+
+// ErrUndecided says that the check for linearizability ran out of its bounds:
+// neither a pass nor a failure.
+var ErrUndecided = errors.New("whether the history is linearizable could not be decided")
 
 // Met says whether r, a run of s on the named subject that was judged by
 // [Judged], came to what s expects:
 //
 //   - where it expects none, nothing is violated;
 //   - where it expects an invariant, that one is violated;
-//   - and each invariant that it waives was broken where it is not promised.
+//   - and the invariants that it waives, and no others, were broken where they
+//     are not promised.
 //
 // If not, the error is an *[UnmetError].
 func Met(s *sim.Schedule, subject string, r sim.Result) error {
-	e := UnmetError{Schedule: s.Name, Subject: subject, Expect: s.Expect, Violated: r.Violated, First: r.First, Held: s.Waives &^ r.Waived}
-	if e.came() && e.Held == 0 {
+	e := UnmetError{Schedule: s.Name, Subject: subject, Expect: s.Expect, Violated: r.Violated, First: r.First,
+		Held: s.Waives &^ r.Waived, Undeclared: r.Waived &^ s.Waives}
+	if e.came() && e.Held == 0 && e.Undeclared == 0 {
 		return nil
 	}
 	return &e
@@ -101,6 +112,8 @@ type UnmetError struct {
 	Violated model.Set       // by the first event that violated any; empty if all held
 	First    model.Violation // the first of them
 	Held     model.Set       // waived by the file, but not broken
+	// Undeclared broke where it is not promised, which the file does not waive.
+	Undeclared model.Set
 }
 
 // came reports whether what should be violated was, and nothing where nothing
@@ -126,6 +139,9 @@ func (e *UnmetError) Error() string {
 	}
 	if e.Held != 0 {
 		wrong = append(wrong, fmt.Sprintf("the file waives %v, which did not break: promise it again, or let the clocks leave their bound", e.Held))
+	}
+	if e.Undeclared != 0 {
+		wrong = append(wrong, fmt.Sprintf("%v broke where it is not promised, which the file must say under \"waives\"", e.Undeclared))
 	}
 	return fmt.Sprintf("scenario %s on %s: %s", e.Schedule, e.Subject, strings.Join(wrong, "; "))
 }

@@ -1,0 +1,146 @@
+package linearizability_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"fencepost/linearizability"
+	"fencepost/model"
+)
+
+// A lease is taken over half a TTL after it was granted.
+const takenEarly = `{"meta":{"version":1,"drift":0,"early":0,"late":0,"eps":0,"tokens":"next","anchor":"grant"}}
+{"index":0,"time":0,"process":0,"type":"invoke","f":"acquire","key":"shard-1","owner":"a#1","ttl":2000000000}
+{"index":1,"time":1000000,"process":0,"type":"ok","f":"acquire","token":10}
+{"index":2,"time":1000000000,"process":1,"type":"invoke","f":"acquire","key":"shard-1","owner":"b#1","ttl":2000000000}
+{"index":3,"time":1001000000,"process":1,"type":"ok","f":"acquire","token":11}
+`
+
+func ExampleCheck() {
+	h, err := linearizability.Read(strings.NewReader(takenEarly), "early.jsonl")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	v, err := linearizability.Check(ctx, h, linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelLease}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(v)
+	// Output:
+	// early.jsonl: lease: violated, 2 operations in 1 partition
+	//   lease "shard-1": violated: no order of the operations explains line 5: process 1: acquire key=shard-1 owner=b#1 ttl=2000000000 → ok token=11
+	//   belief-safety: "a#1" (token 10) and "b#1" (token 11) both led "shard-1" for 999ms: the store granted the lease before it could have lapsed; blame the store (line 3, line 5)
+}
+
+func ExampleParseModel() {
+	m, err := linearizability.ParseModel("cas-register(0)")
+	fmt.Println(m, err)
+	_, err = linearizability.ParseModel("queue")
+	fmt.Println(err)
+	// Output:
+	// cas-register(0) <nil>
+	// no model "queue": want register(INIT), cas-register(INIT), mutex, owner-mutex, kv, lease, storage or fencepost
+}
+
+func ExampleRead() {
+	// Jepsen's EDN, told by its content.
+	h, err := linearizability.Read(strings.NewReader(`[{:process 0, :type :invoke, :f :read, :value nil}
+ {:process 0, :type :ok, :f :read, :value 3}]`), "history.edn")
+	fmt.Println(len(h.Events), "events:", h.Events[1].F, h.Events[1].Field("value"), err)
+
+	_, err = linearizability.Read(strings.NewReader(`{"process":0,"type":"ok","f":"read"}`), "history.jsonl")
+	fmt.Println(err)
+	// Output:
+	// 2 events: read 3 <nil>
+	// history.jsonl:1: field "process": 0 returns from "read" without a call
+}
+
+func ExampleHistory_WriteEDN() {
+	h, _ := linearizability.Read(strings.NewReader(`{"index":0,"time":7,"process":0,"type":"invoke","f":"cas","value":[1,2],"host":"n1"}
+{"index":1,"time":8,"process":0,"type":"fail","f":"cas","error":"mismatch"}`), "h")
+	h.WriteEDN(os.Stdout)
+	// Output:
+	// {:index 0, :time 7, :process 0, :type :invoke, :f :cas, :value [1 2], :host "n1"}
+	// {:index 1, :time 8, :process 0, :type :fail, :f :cas, :error :mismatch}
+}
+
+func ExampleRecorder() {
+	var now time.Duration // a monotonic clock, in earnest
+	r, err := linearizability.NewRecorder(os.Stdout, linearizability.DefaultMeta(), func() time.Duration { now++; return now })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	read := r.Invoke("read")
+	write := r.Invoke("write", linearizability.Field{Name: "value", Value: linearizability.Int(3)})
+	read.OK(linearizability.Field{Name: "value"})
+	write.Info() // the answer never came
+	fmt.Println(r.Err())
+	// Output:
+	// {"meta":{"version":1,"drift":0,"early":0,"late":null,"eps":0,"tokens":"next","anchor":"grant"}}
+	// {"index":0,"time":1,"process":0,"type":"invoke","f":"read"}
+	// {"index":1,"time":2,"process":1,"type":"invoke","f":"write","value":3}
+	// {"index":2,"time":3,"process":0,"type":"ok","f":"read","value":null}
+	// {"index":3,"time":4,"process":1,"type":"info","f":"write"}
+	// <nil>
+}
+
+func ExampleVerdict_WriteHTML() {
+	h, _ := linearizability.Read(strings.NewReader(takenEarly), "early.jsonl")
+	v, _ := linearizability.Check(context.Background(), h, linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelLease}})
+	var page strings.Builder
+	fmt.Println(v.WriteHTML(context.Background(), &page), strings.Contains(page.String(), "b#1"))
+	// Output:
+	// <nil> true
+}
+
+func ExampleJepsenLock() {
+	h, _ := linearizability.Read(strings.NewReader(`
+{:process 0, :type :invoke, :f :acquire, :time 0}
+{:process 0, :type :ok, :f :acquire, :time 5}
+{:process 0, :type :invoke, :f :release, :time 9}
+{:process 0, :type :fail, :f :release, :time 10, :error [:not-found "etcdserver: requested lease not found"]}`), "lock.edn")
+	lock, err := linearizability.JepsenLock(h, 2*time.Second)
+	fmt.Println(lock.Events[3].Field("error"), lock.Meta.Anchor, err)
+	// Output:
+	// :lapsed call <nil>
+}
+
+func ExampleFromTrace() {
+	var names model.Names
+	names[1].Name, names[1].Role = "store", model.RoleStore
+	names[2].Name, names[2].Role = "C1", model.RoleClient
+	owner, request := model.Owner{Node: 2, Seq: 1}, model.Msg{Action: 1}
+	h := linearizability.FromTrace([]model.Event{
+		{At: 5, Kind: model.KindInvoke, Node: 2, Peer: 1, Req: request, Op: model.OpAcquire, Owner: owner, TTL: 1e9},
+		{At: 7, Kind: model.KindHandle, Node: 1, Peer: 2, Req: request, Msg: request, Op: model.OpAcquire, Owner: owner, TTL: 1e9, Code: model.CodeGranted, Token: 1},
+		{At: 9, Kind: model.KindReturn, Node: 2, Peer: 1, Req: request, Op: model.OpAcquire, Owner: owner, TTL: 1e9, Code: model.CodeGranted, Token: 1},
+	}, &names, linearizability.DefaultMeta())
+	h.WriteEDN(os.Stdout)
+	// Output:
+	// {:index 0, :time 5, :process 0, :type :invoke, :f :acquire, :key "store", :owner "C1#1", :ttl 1000000000}
+	// {:index 1, :time 9, :process 0, :type :ok, :f :acquire, :token 1}
+}
+
+func ExampleDetect() {
+	fmt.Println(linearizability.Detect([]byte("INFO  jepsen.util - 0\t:invoke\t:read\tnil")))
+	// Output:
+	// jepsen.util log
+}
+
+func ExampleHistory_Validate() {
+	h := linearizability.History{Name: "h", Events: []linearizability.Event{
+		{Index: 0, Process: 3, Type: linearizability.Invoke, F: "read"},
+		{Index: 1, Process: 3, Type: linearizability.Invoke, F: "read"},
+	}}
+	fmt.Println(h.Validate())
+	// Output:
+	// h:2: field "process": 3 calls "read" while its "read" of line 1 is open
+}
