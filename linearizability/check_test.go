@@ -245,15 +245,15 @@ func longRegister(n int) History {
 }
 
 func TestLongHistoryIsCutIntoSegments(t *testing.T) {
-	h := longRegister(20_000)
+	h := longRegister(8_000)
 	m := Model{Name: ModelRegister, Init: Int(0)}
 	parts, err := divide(&h, families(m)[0], Options{Model: m}, h.spans())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSearch(t.Context(), &h, &parts[0].p, DefaultMemory)
-	if result := s.run(); result != porcupine.Ok || len(s.segments) < 15 {
-		t.Errorf("%v (%s) in %d segments, want Ok in at least 15", result, s.stopped, len(s.segments))
+	if result := s.run(); result != porcupine.Ok || len(s.segments) < 6 {
+		t.Errorf("%v (%s) in %d segments, want Ok in at least 6", result, s.stopped, len(s.segments))
 	}
 	if v := mustCheck(t, h, Options{Model: m}); v.Result != Holds {
 		t.Error(v)

@@ -117,7 +117,9 @@ func (h *History) Validate() error {
 				return at(err, h.Name, line)
 			}
 		}
-		if err := v.add(e); err != nil {
+		numbered := *e
+		numbered.Line = line
+		if err := v.add(&numbered); err != nil {
 			return at(err, h.Name, line)
 		}
 	}

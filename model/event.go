@@ -82,7 +82,7 @@ const (
 
 var opNames = [...]string{"none", "acquire", "renew", "release", "get", "fence", "write", "read"}
 
-func (o Op) String() string { return opNames[o] }
+func (o Op) String() string { return nameOf(opNames[:], "op", o) }
 
 // Code is the outcome of an operation.
 type Code uint8
@@ -107,7 +107,7 @@ const (
 
 var codeNames = [...]string{"none", "granted", "released", "held", "delayed", "free", "lapsed", "lost", "invalid", "fenced", "stale", "landed", "value"}
 
-func (c Code) String() string { return codeNames[c] }
+func (c Code) String() string { return nameOf(codeNames[:], "code", c) }
 
 // Kind is what happened in an Event.
 type Kind uint8
@@ -157,7 +157,7 @@ const (
 var kindNames = [...]string{"none", "invoke", "handle", "return", "duplicate", "lose", "lapse", "delete", "lead", "extend", "stepdown", "fencing",
 	"resign", "work", "workdone", "pause", "resume", "suspend", "freeze", "crash", "restart", "drift", "jump", "cut", "heal", "calm", "calmend"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string { return nameOf(kindNames[:], "kind", k) }
 
 // Reason says why a message was lost or a term ended.
 type Reason uint8
@@ -176,7 +176,16 @@ const (
 
 var reasonNames = [...]string{"none", "lapsed", "refused", "resigned", "crashed", "dropped", "overflow", "down"}
 
-func (r Reason) String() string { return reasonNames[r] }
+func (r Reason) String() string { return nameOf(reasonNames[:], "reason", r) }
+
+// nameOf is the name of v, or its number where it has none: events come from
+// others too, and a report must not fail over them.
+func nameOf[T ~uint8](names []string, what string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("%s(%d)", what, uint8(v))
+}
 
 // Event is one thing that happened, as the observer saw it, who alone reads
 // real time. It is the whole vocabulary between whatever runs (simulation or

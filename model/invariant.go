@@ -38,7 +38,8 @@ const (
 	// Barrier: after a client leads under a token no write below it lands.
 	// Asserted only where the barrier is on.
 	Barrier
-	// Attribution: the token of a landed write was granted to its sender.
+	// Attribution: the token of a landed write was granted to its sender, the
+	// very incarnation.
 	Attribution
 	// Lockstep: every answer equals that of the sequential specification.
 	Lockstep
@@ -49,7 +50,7 @@ const (
 var invariantNames = [...]string{"none", "token-monotonicity", "storage-safety", "belief-safety", "belief-implies-ownership", "continuity",
 	"linearizability", "durability", "availability", "barrier", "attribution", "lockstep"}
 
-func (v Invariant) String() string { return invariantNames[v] }
+func (v Invariant) String() string { return nameOf(invariantNames[:], "invariant", v) }
 
 // MarshalText gives the name used in files and reports.
 func (v Invariant) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
@@ -145,6 +146,9 @@ func (v Violation) Describe(ns *Names) string {
 	case Barrier:
 		return fmt.Sprintf("a write of %s with token %d landed although %s already led under %d", who, v.Token, other, v.Limit)
 	case Attribution:
+		if v.Other != 0 && v.Other == v.Node {
+			return fmt.Sprintf("a write of %s landed with token %d, which was granted to another incarnation of it", who, v.Token)
+		}
 		return fmt.Sprintf("a write of %s landed with token %d, which was granted to %s", who, v.Token, other)
 	case Lockstep:
 		return fmt.Sprintf("%s answered otherwise than its specification", who)

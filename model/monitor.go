@@ -17,8 +17,8 @@ type MonitorConfig struct {
 	Window, Retry, LockDelay int64
 }
 
-// span is how many of the latest tokens a Monitor remembers the owner of, and
-// whether they were led under.
+// span is how many of the latest grants a Monitor remembers the owner of, and
+// how many of the latest terms it knows the token of.
 const span = 256
 
 // Keys is how many keys of a storage a Monitor follows.
@@ -34,15 +34,14 @@ type Monitor struct {
 	cfg MonitorConfig
 
 	last    uint64 // the highest token granted
-	tenure  term   // in the store
-	held    bool
+	tenure  term   // the latest in the store
+	held    bool   // it runs
+	over    bool   // it was given up or deleted, or the store came back without it
 	deleted uint64 // terms up to this token lost their lease to an operator
 
-	acting  [MaxNodes]term // Token 0: not acting
-	current [MaxNodes]Owner
-	led     [span / 64]uint64
-	ledTop  uint64
-	granted [span]Node
+	acting [MaxNodes]term // Token 0: not acting
+	grants grants
+	led    led
 
 	seen   uint64 // highest token the storage has processed
 	leader Node   // led under fenced
@@ -50,7 +49,11 @@ type Monitor struct {
 	forged bool   // the storage has seen a token that was never granted
 	values [Keys]int64
 
-	longest int64 // longest TTL requested so far
+	// longest is the longest TTL that anybody asked for so far. What must run
+	// out is at most that: a request may be granted long after it was sent, or
+	// twice, so that the running tenure's own TTL would not do. It gives the
+	// store more time than it needs, never less.
+	longest int64
 	calm    calm
 
 	first    Violation
@@ -67,15 +70,14 @@ type calm struct {
 	on, judged         bool
 	action             int32 // requests of another action were sent before
 	delay, tick        int64
+	settled            int64 // from when on what was sent before can cost nobody a message
 	since              int64 // leading at or after this instant satisfies
 	began, end, length int64
 }
 
 // NewMonitor is a Monitor at the beginning of a run.
 func NewMonitor(cfg MonitorConfig) Monitor {
-	m := Monitor{cfg: cfg, last: max(cfg.First, 1) - 1}
-	m.ledTop = m.last
-	return m
+	return Monitor{cfg: cfg, last: max(cfg.First, 1) - 1}
 }
 
 // Violated is the set of invariants broken by the event that broke the first
@@ -97,9 +99,9 @@ func (m *Monitor) Granted() uint64 { return m.last }
 func (m *Monitor) Seen() uint64 { return m.seen }
 
 // Observe takes the next event. Once an invariant is broken later events
-// change nothing.
+// change nothing, and neither do those of a node that no run has.
 func (m *Monitor) Observe(e *Event) {
-	if m.violated != 0 {
+	if m.violated != 0 || e.Node >= MaxNodes || e.Owner.Node >= MaxNodes {
 		return
 	}
 	// Whoever acted until this event acted at the instants just before it.
@@ -109,9 +111,6 @@ func (m *Monitor) Observe(e *Event) {
 	switch e.Kind {
 	case KindInvoke:
 		m.longest = max(m.longest, e.TTL)
-		if e.Op == OpAcquire && m.cfg.Roles[e.Node] == RoleClient && e.Owner.Node == e.Node {
-			m.current[e.Node] = e.Owner
-		}
 	case KindHandle:
 		m.handle(e)
 	case KindLapse:
@@ -119,27 +118,26 @@ func (m *Monitor) Observe(e *Event) {
 		m.ownership(e)
 	case KindDelete:
 		if m.held { // else nobody lost anything by it
-			m.held, m.deleted = false, m.last
+			m.held, m.over, m.deleted = false, true, m.last
 		}
 		m.ownership(e)
 	case KindRestart:
 		if m.cfg.Roles[e.Node] == RoleStore {
-			m.tenure, m.held = term{e.Holder, e.Token}, e.Holder != Owner{}
-			m.ownership(e)
+			m.comeBack(e)
 		}
 	case KindLead:
 		m.lead(e)
-	case KindStepDown, KindCrash, KindResign:
-		// Its next attempt is another incarnation.
-		m.current[e.Node] = Owner{}
-		if e.Kind != KindResign {
-			m.acting[e.Node] = term{}
-		}
+	case KindStepDown, KindCrash:
+		m.acting[e.Node] = term{}
 	case KindCalm:
 		m.beginCalm(e, e.Remaining, e.TTL)
+		m.calm.settled = m.calm.since
 	case KindLose:
-		if m.calm.on { // not calm yet
+		// Not calm yet, if what was sent before took the room. Whoever floods
+		// the network later has only itself to blame.
+		if settled := m.calm.settled; m.calm.on && e.At <= settled {
 			m.beginCalm(e, m.calm.delay, m.calm.tick)
+			m.calm.settled = settled
 		}
 	}
 	if m.calm.on {
@@ -152,7 +150,7 @@ func (m *Monitor) handle(e *Event) {
 	case CodeGranted:
 		m.grant(e)
 	case CodeReleased:
-		m.held = false
+		m.held, m.over = false, true
 		if m.calm.on && e.At >= m.calm.began+m.calm.delay {
 			m.promise(e.At, 0)
 		}
@@ -177,17 +175,29 @@ func (m *Monitor) grant(e *Event) {
 	if next := m.last + 1; e.Token != next && !(m.cfg.Rising && e.Token > m.last) {
 		m.fail(e, Violation{Invariant: TokenMonotonicity, Node: e.Owner.Node, Token: e.Token, Limit: next})
 	}
-	for t := m.last + 1; t <= min(e.Token, m.last+span); t++ {
-		m.granted[t%span] = 0
-	}
 	m.last = max(m.last, e.Token)
-	m.granted[e.Token%span] = e.Owner.Node
-	m.tenure, m.held = term{e.Owner, e.Token}, true
-	if m.calm.on && (m.current[e.Owner.Node] != e.Owner || e.Req.Action != m.calm.action) {
-		// Nobody is there any more to lead under this grant, or its countdown
-		// began before the calm and may soon be over: it has to run out.
+	m.tenure, m.held, m.over = term{e.Owner, e.Token}, true, false
+	m.grants.add(m.tenure)
+	if m.calm.on && e.Req.Action != m.calm.action {
+		// Asked for before the calm: maybe nobody is there any more to lead
+		// under it, or its countdown may soon be over. It has to run out.
 		m.promise(e.At, saturate(m.longest, m.cfg.LockDelay))
 	}
+	m.ownership(e)
+}
+
+// comeBack judges the tenure of a store after a restart. Only the latest can
+// still run; any other, or one that was given up, is a change of ownership
+// without a token.
+func (m *Monitor) comeBack(e *Event) {
+	if m.held = e.Holder != (Owner{}); m.held {
+		now := term{e.Holder, e.Token}
+		if now != m.tenure || m.over {
+			m.fail(e, Violation{Invariant: TokenMonotonicity, Node: e.Holder.Node, Token: e.Token, Limit: m.last + 1})
+		}
+		m.tenure = now
+	}
+	m.over = !m.held
 	m.ownership(e)
 }
 
@@ -208,22 +218,13 @@ func (m *Monitor) land(e *Event) {
 		m.fail(e, Violation{Invariant: Barrier, Node: e.Owner.Node, Other: m.leader, Token: e.Asked, Limit: m.fenced})
 	}
 	if m.cfg.Roles[e.Owner.Node] == RoleClient {
-		if to, known := m.grantee(e.Asked); known && to != e.Owner.Node {
-			m.fail(e, Violation{Invariant: Attribution, Node: e.Owner.Node, Other: to, Token: e.Asked})
+		if to, known := m.grants.owner(e.Asked); known && to != e.Owner {
+			m.fail(e, Violation{Invariant: Attribution, Node: e.Owner.Node, Other: to.Node, Token: e.Asked})
 		}
 	}
 	if int(e.Key) < Keys {
 		m.values[e.Key] = e.Value
 	}
-}
-
-// grantee is whom token was granted to, nobody if it never was; known is false
-// for a token too old to be remembered.
-func (m *Monitor) grantee(token uint64) (to Node, known bool) {
-	if token > m.last {
-		return 0, true
-	}
-	return m.granted[token%span], m.last-token < span
 }
 
 // ownership judges every acting client after the store's tenure changed.
@@ -251,7 +252,9 @@ func (m *Monitor) lead(e *Event) {
 	if old := m.acting[e.Node]; old.Token != 0 {
 		m.fail(e, Violation{Invariant: Continuity, Node: e.Node, Token: e.Token, Limit: old.Token})
 	}
-	m.markLed(e)
+	if !m.led.add(e.Token) {
+		m.fail(e, Violation{Invariant: Continuity, Node: e.Node, Token: e.Token, Limit: e.Token})
+	}
 	m.acting[e.Node] = term{e.Owner, e.Token}
 	for n, t := range m.acting {
 		if t.Token != 0 && Node(n) != e.Node {
@@ -263,23 +266,6 @@ func (m *Monitor) lead(e *Event) {
 	if m.cfg.Barrier && e.Token > m.fenced {
 		m.fenced, m.leader = e.Token, e.Node
 	}
-}
-
-// markLed judges that no token is led under twice. It remembers the latest
-// span tokens; an older one cannot be told from one that was led under.
-func (m *Monitor) markLed(e *Event) {
-	for m.ledTop < e.Token && m.ledTop+span >= e.Token {
-		m.ledTop++
-		m.led[m.ledTop/64%(span/64)] &^= 1 << (m.ledTop % 64)
-	}
-	if m.ledTop < e.Token {
-		m.ledTop, m.led = e.Token, [span / 64]uint64{}
-	}
-	word, bit := &m.led[e.Token/64%(span/64)], uint64(1)<<(e.Token%64)
-	if m.ledTop-e.Token < span && *word&bit != 0 {
-		m.fail(e, Violation{Invariant: Continuity, Node: e.Node, Token: e.Token, Limit: e.Token})
-	}
-	*word |= bit
 }
 
 func (m *Monitor) beginCalm(e *Event, delay, tick int64) {

@@ -204,6 +204,51 @@ func TestKeptCounterexampleIsRedUntilFixed(t *testing.T) {
 	}
 }
 
+// TestAnExternalCounterexampleIsRedUntilFixed: the same for somebody else's
+// implementation, which only its own test can run.
+func TestAnExternalCounterexampleIsRedUntilFixed(t *testing.T) {
+	wrong, err := mutant.Subject("mutant:unfenced")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong.Name = "mystore"
+	p := props.For(model.StorageSafety, wrong, sim.Raw())
+	p.Dir = t.TempDir()
+	rapidFlag(t, "rapid.checks", "10000")
+	r := check(p)
+	if text := r.text.String(); !r.Failed() || strings.Contains(text, "fencepost replay") || !strings.Contains(text, "it replays the file first") {
+		t.Fatalf("the report is\n%s", text)
+	}
+	if s := written(t, p.Dir); s.Subject != sim.SubjectExternal || s.Expect != model.NoInvariant {
+		t.Errorf("the file says subject %s, expect %v", s.Subject, s.Expect)
+	}
+	rapidFlag(t, "rapid.checks", "1")
+	if r := check(p); !r.Failed() || !strings.Contains(r.text.String(), "kept counterexample") {
+		t.Errorf("the kept file is not red while the bug is there:\n%s", r.text.String())
+	}
+	p.Subject = sim.Builtin()
+	p.Subject.Name = "mystore"
+	if r := check(p); r.Failed() {
+		t.Errorf("the kept file is red although the bug is fixed:\n%s", r.text.String())
+	}
+}
+
+// TestStepsArePartOfTheWayBack: with another number of steps the same seed
+// leads elsewhere.
+func TestStepsArePartOfTheWayBack(t *testing.T) {
+	rapidFlag(t, "rapid.checks", "10000")
+	rapidFlag(t, "rapid.steps", "77")
+	subject, err := mutant.Subject("mutant:unfenced")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := props.For(model.StorageSafety, subject, sim.Raw())
+	p.Dir = t.TempDir()
+	if r := check(p); !strings.Contains(r.text.String(), "RAPID_STEPS=77 RAPID_SEED=") {
+		t.Errorf("the way back does not name the steps:\n%s", r.text.String())
+	}
+}
+
 // TestUnreachedIsAFailure shows that a property which never met what it is
 // about does not pass.
 func TestUnreachedIsAFailure(t *testing.T) {

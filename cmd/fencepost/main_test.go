@@ -55,12 +55,34 @@ func TestVerifyJSON(t *testing.T) {
 	}
 }
 
+// TestNothingHappenedIsUnknown: an invariant that nothing put to the test does
+// not hold.
+func TestNothingHappenedIsUnknown(t *testing.T) {
+	code, out, _ := invoke(t, "verify", "--schedules", "1", "--steps", "1", "--seed", "5", "--no-mutants", "--json")
+	var got sweepJSON
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if code != exitUnknown || got.Verdict != "unknown" || got.Invariants[0].Untested == "" {
+		t.Errorf("exit %d after one schedule: %+v", code, got)
+	}
+}
+
+func TestVerifyJSONIsOneObject(t *testing.T) {
+	code, out, errs := invoke(t, "verify", "--schedules", "300", "--seed", "5", "--json")
+	dec := json.NewDecoder(strings.NewReader(out))
+	var got sweepJSON
+	if err := dec.Decode(&got); err != nil || code != exitHolds || len(got.Mutants) < 24 || dec.More() {
+		t.Errorf("exit %d, %v, %d planted bugs, more: %v\n%s", code, err, len(got.Mutants), dec.More(), errs)
+	}
+}
+
 func TestInterruptedIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{{"verify", "--no-mutants"}, {"soak", "1h"}, {"mutants"}} {
-		if code, out, _ := invokeIn(ctx, args...); code == exitHolds {
-			t.Errorf("%v holds after an interrupt:\n%s", args, out)
+		if code, out, _ := invokeIn(ctx, args...); code != exitUnknown || strings.Contains(out, "MISSED") {
+			t.Errorf("%v exits %d after an interrupt:\n%s", args, code, out)
 		}
 	}
 }

@@ -230,12 +230,14 @@ func (c *Client) end(now time.Duration) {
 
 func (c *Client) granted(now time.Duration, rep Reply) Requests {
 	s := &c.state
+	deadline, renew := c.countdown(rep)
+	usable, newer := now < deadline && !s.Working, rep.Token > s.Token
 	switch {
-	case s.Phase == Campaigning:
-		deadline, renew := c.countdown(rep)
-		if now >= deadline || s.Working {
-			return Requests{}
-		}
+	case s.Phase == Campaigning && !usable:
+		// What is held all the same, a retry extends.
+	case s.Phase == Campaigning, s.Phase == Fencing && newer && usable:
+		// Also lost and regained before anything was led: the term that begins
+		// has one token, and was never another's.
 		s.Phase, s.Token, s.Deadline, s.NextSend = Leading, rep.Token, deadline, renew
 		if c.barrier {
 			s.Phase = Fencing
@@ -243,10 +245,14 @@ func (c *Client) granted(now time.Duration, rep Reply) Requests {
 		}
 	case rep.Token == s.Token:
 		c.extend(rep)
-	case rep.Token > s.Token:
+	case newer && s.Working:
 		// Lost and regained: what was done under the old token must not go on
-		// under the new one as if nothing had happened in between.
+		// under the new one as if nothing had happened in between. Nor is the
+		// new one released: it keeps others out while the work stops.
 		c.end(now)
+	case newer:
+		s.Token = rep.Token
+		return c.release(now)
 	}
 	return Requests{}
 }

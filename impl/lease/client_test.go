@@ -238,6 +238,62 @@ func TestLostAndRegainedEndsTheTerm(t *testing.T) {
 	}
 }
 
+// Nobody leads under what was regained, so it is given back, unless work goes
+// on: that is for the old token, and must stop before anybody else may start.
+func TestRegainedTenureIsReleasedUnlessWorkGoesOn(t *testing.T) {
+	regained := granted(acquire(alice, 10*sec), 8, 10*sec)
+	regained.Sent = 3 * sec
+	give := Requests{Store: Request{Op: OpRelease, Holder: alice, Token: 8, Sent: 3 * sec}}
+	idle := leader(t, tenSeconds)
+	diff(t, "idle", idle.Receive(3*sec, regained), give)
+
+	working := leader(t, tenSeconds)
+	working.BeginWork(0)
+	diff(t, "working", working.Receive(3*sec, regained), Requests{})
+	diff(t, "end of work", working.EndWork(4*sec), Requests{})
+
+	// Asked for so long ago that it cannot be led under.
+	pending, _ := fencing(t)
+	pending.Receive(3*sec, granted(pending.Tick(3*sec).Store, 7, 10*sec))
+	regained.Sent = 0
+	give.Store.Sent = 9 * sec
+	diff(t, "barrier pending", pending.Receive(9*sec, regained), give)
+
+	for name, c := range map[string]*Client{"idle": idle, "working": working, "barrier pending": pending} {
+		if problem := ended(c, 9*sec); problem != "" {
+			t.Errorf("%s: %s", name, problem)
+		}
+	}
+}
+
+// With the barrier pending nothing was led yet, so that what was regained may
+// be: under its own token, once the storage knows that one.
+func TestPendingBarrierGoesOverToARegainedTenure(t *testing.T) {
+	c, old := fencing(t)
+	again := c.Tick(3 * sec) // the renewal under 7, and its fence
+	regained := granted(acquire(alice, 10*sec), 8, 10*sec)
+	regained.Sent = 2 * sec
+	fence := c.Receive(4*sec, regained)
+	diff(t, "sends", fence, Requests{Storage: Request{Op: OpFence, Holder: alice, Token: 8, Sent: 4 * sec}})
+	want := ClientState{Holder: alice, Phase: Fencing, Token: 8, Deadline: 11 * sec, NextSend: 5 * sec, NextFence: 5 * sec}
+	diff(t, "state", c.State(), want)
+
+	for name, rep := range map[string]Reply{
+		"acknowledgement of the old token":         old.To(CodeFenced),
+		"refusal of the old token":                 old.To(CodeStale),
+		"refusal of a renewal under the old token": again.Store.To(CodeLost),
+		"renewal under the old token":              granted(again.Store, 7, 10*sec),
+		"copy of the old grant":                    granted(acquire(alice, 10*sec), 7, 10*sec),
+	} {
+		c.Receive(4*sec, rep)
+		diff(t, name, c.State(), want)
+	}
+	c.Receive(5*sec, fence.Storage.To(CodeFenced))
+	if !c.IsLeader(11*sec-1) || c.IsLeader(11*sec) || c.State().Token != 8 {
+		t.Errorf("after the barrier: %+v, want alice to lead under 8 till 11s", c.State())
+	}
+}
+
 func TestWhatSaysNothingAboutTheTermIsIgnored(t *testing.T) {
 	acq := acquire(alice, 10*sec)
 	ren := renew(alice, 7, 10*sec)

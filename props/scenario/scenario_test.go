@@ -127,6 +127,19 @@ func TestWhatIsWaivedMustBreak(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotWaivedMustNotBreakUnseen(t *testing.T) {
+	s := overdue()
+	s.Actions = append([]sim.Action{{ID: 9, Kind: sim.Drift, Who: sim.ClientNode(0), Rate: 500_000}}, s.Actions...)
+	err := scenario.Check(s, sim.Builtin())
+	if e := unmet(t, err); e.Undeclared != model.SetOf(model.BeliefOwnership) {
+		t.Errorf("error says %+v", *e)
+	}
+	const want = `scenario overdue on builtin: belief-implies-ownership broke where it is not promised, which the file must say under "waives"`
+	if err.Error() != want {
+		t.Errorf("error reads\n%s\nwant\n%s", err, want)
+	}
+}
+
 func TestEveryInvariantIsJudgedUnlessOneIsExpected(t *testing.T) {
 	want := scenario.Judged(&sim.Schedule{Subject: sim.SubjectBuiltin})
 	if got := scenario.Judged(&sim.Schedule{Subject: "mutant:unfenced"}); got != want&^model.SetOf(model.Lockstep) {
