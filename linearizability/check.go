@@ -233,15 +233,25 @@ func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 // search that failed. It is false if the searches are too long to tell.
 func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *search) (span, *search, bool) {
 	// A search that failed for good explained all before its deepest segment.
-	where := make(map[int]int) // segments, by call
-	for k, seg := range failed.segments {
-		for _, i := range seg.known {
-			where[failed.actions[i].Call] = k
+	explained := int64(0)
+	if failed.stopped == "" {
+		before := make(map[int]bool) // by call
+		for _, seg := range failed.segments[:failed.deepest] {
+			for _, i := range seg.known {
+				before[failed.actions[i].Call] = true
+			}
+		}
+		for _, s := range p.spans {
+			if before[s.Call] && s.ret != Unbounded {
+				explained = max(explained, s.ret)
+			}
 		}
 	}
+	// That an operation failed is known when it returned: until then it could
+	// have been the explanation.
 	var returns []span
 	for _, s := range p.spans {
-		if k, known := where[s.Call]; known && s.ret != Unbounded && (failed.stopped != "" || k == failed.deepest) {
+		if explained < s.ret && s.ret != Unbounded {
 			returns = append(returns, s)
 		}
 	}
@@ -280,32 +290,24 @@ func place(h *History, op Op) string {
 // sum draws the verdict on the whole from those on its parts.
 func (v *Verdict) sum(o Options) {
 	v.Result = Holds
-	count := func(r Result) (n int) {
-		for _, p := range v.Partitions {
-			if p.Result == r {
-				n++
-			}
-		}
-		return n
-	}
-	failed := 0
-	for _, f := range v.Findings {
-		if f.Violates {
-			failed++
+	unknown := 0
+	for _, p := range v.Partitions {
+		if p.Result == Unknown {
+			unknown++
 		}
 	}
-	violated, unknown := count(Violated), count(Unknown)
+	p := slices.IndexFunc(v.Partitions, func(p Partition) bool { return p.Result == Violated })
+	f := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Violates })
 	switch {
-	case violated > 0 || failed > 0:
-		v.Result = Violated
+	case p >= 0:
+		v.Result, v.Reason = Violated, v.Partitions[p].name()+": "+v.Partitions[p].Reason
+	case f >= 0:
+		v.Result, v.Reason = Violated, v.Findings[f].String()
 	case unknown > 0:
 		v.Result, v.Reason = Unknown, fmt.Sprintf("%d of %d partitions undecided", unknown, len(v.Partitions))
+	case v.Activity.lacks(o.AtLeast) != "":
+		v.Result, v.Reason = Unknown, "too little happened: "+v.Activity.lacks(o.AtLeast)
 	case v.Activity.Operations == 0:
 		v.Reason = "no operation that the model checks: nothing was shown"
-		fallthrough
-	default:
-		if short := v.Activity.lacks(o.AtLeast); short != "" {
-			v.Result, v.Reason = Unknown, "too little happened: "+short
-		}
 	}
 }

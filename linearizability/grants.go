@@ -20,9 +20,10 @@ type grants struct {
 	unknown map[string]int64  // by owner, place of the first call of an unknown acquire
 	lowest  map[string]uint64 // by lease, of the tokens granted on record
 	all     bool              // the history has every grant there was: tokens have a known beginning
-	judge   bool
+	judge   bool              // there are tokens
 }
 
+// granted is a token in somebody's hands.
 type granted struct {
 	key, owner string
 	token      uint64

@@ -14,9 +14,10 @@ type span struct {
 	call, ret int64
 }
 
-// spans gives the operations of h their places, in the order of their calls. The order of the events is real where time
-// stamps have no error; elsewhere events closer than twice the error are
-// unordered, and only the process of each still orders its own.
+// spans gives the operations of h their places, in the order of their calls.
+// The order of the events is real where time stamps have no error; elsewhere
+// events closer than twice the error are unordered, and only the process of each
+// still orders its own.
 func (h *History) spans() []span {
 	ops := h.Ops()
 	spans := make([]span, len(ops))
@@ -126,8 +127,10 @@ func (l *laner) processes(h *History) {
 	}
 }
 
-// equals makes lanes of equal actions that may be under way at once. A lane is
-// used again once all its actions must have happened.
+// equals makes lanes of equal actions that may be under way at once. If in some
+// order the one that was called and returned later comes first, each may take
+// the place of the other: nothing else changes. A lane is used again once all its
+// actions must have happened.
 func (l *laner) equals() {
 	tails := make(map[class][]int) // the last action of each lane in the making
 	for i := range l.actions {

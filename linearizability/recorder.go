@@ -84,6 +84,10 @@ func (r *Recorder) write(e Event) {
 	if r.err != nil {
 		return
 	}
+	if err := recordable(&e); err != nil {
+		r.err = fmt.Errorf("recorder: event %d cannot be read back: %w", e.Index, err)
+		return
+	}
 	at := r.now().Nanoseconds()
 	if at < r.last {
 		r.err = fmt.Errorf("recorder: the clock stepped back from %v to %v: give it a monotonic one", time.Duration(r.last), time.Duration(at))
@@ -98,6 +102,26 @@ func (r *Recorder) write(e Event) {
 	if _, err := r.w.Write(r.buf); err != nil {
 		r.err = fmt.Errorf("recorder: write event %d: %w", e.Index, err)
 	}
+}
+
+// recordable reports what a reader would refuse of the content of an event.
+func recordable(e *Event) error {
+	if !isOperation(e.F) {
+		return badField("f", "want the name of an operation, not %s", quote(e.F))
+	}
+	if name, ok := repeated(e.Fields); ok {
+		return badField(name, "appears twice")
+	}
+	for _, f := range e.Fields {
+		switch f.Name {
+		case "index", "time", "process", "type", "f":
+			return badField(f.Name, "is the recorder's own")
+		}
+		if err := checkField(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Call is an operation under way. Only the first of its methods counts.

@@ -126,10 +126,26 @@ func TestRecorderRefusesAClockThatStepsBack(t *testing.T) {
 }
 
 func TestRecorderRefusesWhatCannotBeReadBack(t *testing.T) {
-	var b bytes.Buffer
-	r := record(t, &b, ticks())
-	r.Invoke("write", linearizability.Field{Name: "value", Value: linearizability.String(strings.Repeat("x", linearizability.MaxEventBytes))})
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("got %v, want that the event is too long", err)
+	text := func(name, s string) linearizability.Field {
+		return linearizability.Field{Name: name, Value: linearizability.String(s)}
+	}
+	for _, c := range []struct {
+		f      string
+		fields []linearizability.Field
+		want   string
+	}{
+		{"write", []linearizability.Field{text("value", strings.Repeat("x", linearizability.MaxEventBytes))}, "longer than"},
+		{"", nil, "f: want the name"},
+		{":write", nil, "f: want the name"},
+		{"write", []linearizability.Field{text("token", "7")}, "token: want a fencing token"},
+		{"write", []linearizability.Field{text("k", "a"), text("k", "b")}, "k: appears twice"},
+		{"write", []linearizability.Field{text("type", "ok")}, "type: is the recorder's own"},
+	} {
+		var b bytes.Buffer
+		r := record(t, &b, ticks())
+		r.Invoke(c.f, c.fields...).OK()
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.f, err, c.want)
+		}
 	}
 }

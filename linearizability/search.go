@@ -67,6 +67,9 @@ type node struct {
 
 const none = -1
 
+// came reports whether the known action at a position of the segment has come.
+func (n *node) came(at int) bool { return n.done[at/64]>>(at%64)&1 != 0 }
+
 // newSearch prepares a search that gives up when ctx ends, or when the cache
 // of a segment would take more than the given bytes, about.
 func newSearch(ctx context.Context, h *History, p *partition, memory int64) *search {
@@ -346,7 +349,7 @@ func (s *search) step(seg segment, n *node, i int) *node {
 // may as well come now: whatever else can follow can follow it too. That spares
 // the search the orders in which it comes later.
 func (s *search) force(seg segment, n *node) {
-	for n.low < len(seg.known) && n.done[n.low/64]>>(n.low%64)&1 != 0 {
+	for n.low < len(seg.known) && n.came(n.low) {
 		n.low++
 	}
 	// An action may come unless one that has not come returned before its call.
@@ -357,14 +360,14 @@ func (s *search) force(seg segment, n *node) {
 		if a.call > returns {
 			break
 		}
-		if n.done[end/64]>>(end%64)&1 == 0 {
+		if !n.came(end) {
 			returns = min(returns, a.ret)
 		}
 	}
 	for at := n.low; at < end; at++ {
 		i := seg.known[at]
 		a, l := &s.actions[i], s.lanes[i]
-		if n.done[at/64]>>(at%64)&1 != 0 || !a.answer || a.call > returns || l.id != noLane && n.next[l.id] != uint32(l.rank) {
+		if n.came(at) || !a.answer || a.call > returns || l.id != noLane && n.next[l.id] != uint32(l.rank) {
 			continue
 		}
 		if state, ok := s.machine.step(n.state, a); ok && s.equal(state, n.state) {
@@ -374,7 +377,7 @@ func (s *search) force(seg segment, n *node) {
 	}
 	if s.patient {
 		for at := n.low; at < end; at++ {
-			if a := &s.actions[seg.known[at]]; a.ret == returns && n.done[at/64]>>(at%64)&1 == 0 {
+			if a := &s.actions[seg.known[at]]; a.ret == returns && !n.came(at) {
 				_, n.patient = s.machine.step(n.state, a)
 				return
 			}

@@ -66,11 +66,7 @@ func terms(h *History, spans []span) []term {
 	for _, m := range moments {
 		s.take(m)
 	}
-	type grant struct {
-		key, owner string
-		token      uint64
-	}
-	derived := make(map[grant]*term) // the last of each
+	derived := make(map[granted]*term) // the last of each
 	for i := range s.terms {
 		if t := &s.terms[i]; !t.led {
 			for _, owner := range []string{t.owner, ""} { // who fenced may not be on record
@@ -78,12 +74,12 @@ func terms(h *History, spans []span) []term {
 				t.begin, t.begun = max(t.begin, fenced.time), max(t.begun, fenced.place)
 			}
 			t.entitled = t.end
-			derived[grant{t.key, t.owner, t.token}] = t
+			derived[granted{t.key, t.owner, t.token}] = t
 		}
 	}
 	for i := range s.terms {
 		t := &s.terms[i]
-		if d := derived[grant{t.key, t.owner, t.token}]; t.led && d != nil {
+		if d := derived[granted{t.key, t.owner, t.token}]; t.led && d != nil {
 			t.entitled, t.asked = d.end, min(t.asked, d.asked)
 		}
 		for _, d := range s.deletes {

@@ -48,7 +48,7 @@ func fencepost() linearizability.Options {
 // TestRunsOfTheLibraryHold records runs of the real lease and storage under
 // chaos, and beside parties that send what no client would.
 func TestRunsOfTheLibraryHold(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(500) {
 		profile := sim.Chaos()
 		if seed%2 == 1 {
 			profile = sim.Raw()

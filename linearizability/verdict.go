@@ -100,7 +100,7 @@ func (v Verdict) String() string {
 	}
 	fmt.Fprintf(&b, "%s: %s, %d operations in %d %s", v.Model, v.Result, v.Activity.Operations,
 		len(v.Partitions), plural(len(v.Partitions), "partition"))
-	if v.Reason != "" {
+	if v.Reason != "" && v.Result != Violated { // the lines below say it
 		b.WriteString(": " + v.Reason)
 	}
 	for _, p := range v.Partitions {

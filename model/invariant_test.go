@@ -87,6 +87,7 @@ func TestEveryViolationIsDescribed(t *testing.T) {
 		{Invariant: Barrier, Node: 3, Other: 4, Token: 33, Limit: 34}:         "a write of C1 with token 33 landed although C2 already led under 34",
 		{Invariant: Attribution, Node: 3, Other: 4, Token: 34}:                "a write of C1 landed with token 34, which was granted to C2",
 		{Invariant: Attribution, Node: 3, Token: 99}:                          "a write of C1 landed with token 99, which was granted to nobody",
+		{Invariant: Attribution, Node: 3, Other: 3, Token: 34}:                "a write of C1 landed with token 34, which was granted to another incarnation of it",
 		{Invariant: Lockstep, Node: 1}:                                        "store answered otherwise than its specification",
 		{Invariant: Linearizability}:                                          "no order of the recorded operations explains the answers",
 		{}:                                                                    "none",
@@ -108,6 +109,18 @@ func TestNames(t *testing.T) {
 		ns.Owner(Owner{Node: 3, Seq: 2}): "C1#2",
 		ns.Owner(Owner{Node: 3, Seq: 2, Boot: 1}): "C1#2.1",
 		Msg{Action: 12, N: 3}.String():            "12.3",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Events also come from others, who may know more kinds or are wrong.
+func TestUnknownConstantsReadAsTheirNumbers(t *testing.T) {
+	for want, got := range map[string]string{
+		"op(8)": (OpRead + 1).String(), "code(13)": (CodeValue + 1).String(), "kind(27)": kinds.String(), "kind(255)": Kind(255).String(),
+		"reason(8)": (ReasonDown + 1).String(), "invariant(12)": invariants.String(),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -70,7 +70,7 @@ type calm struct {
 	on, judged         bool
 	action             int32 // requests of another action were sent before
 	delay, tick        int64
-	settled            int64 // from when on what was sent before can cost nobody a message
+	settled            int64 // until when what was sent before may take the room of a message
 	since              int64 // leading at or after this instant satisfies
 	began, end, length int64
 }
@@ -118,8 +118,9 @@ func (m *Monitor) Observe(e *Event) {
 		m.ownership(e)
 	case KindDelete:
 		if m.held { // else nobody lost anything by it
-			m.held, m.over, m.deleted = false, true, m.last
+			m.held, m.deleted = false, m.last
 		}
+		m.over = true
 		m.ownership(e)
 	case KindRestart:
 		if m.cfg.Roles[e.Node] == RoleStore {
@@ -131,7 +132,7 @@ func (m *Monitor) Observe(e *Event) {
 		m.acting[e.Node] = term{}
 	case KindCalm:
 		m.beginCalm(e, e.Remaining, e.TTL)
-		m.calm.settled = m.calm.since
+		m.calm.settled = saturate(m.calm.since, e.Remaining) // the answers to what was on its way
 	case KindLose:
 		// Not calm yet, if what was sent before took the room. Whoever floods
 		// the network later has only itself to blame.

@@ -189,6 +189,42 @@ func TestEachChangeOfOwnershipGetsTheNextToken(t *testing.T) {
 	})
 }
 
+func TestARestartCannotChangeOwnership(t *testing.T) {
+	broken := set(model.TokenMonotonicity)
+	breaks := func(n model.Node, token, next uint64) model.Violation {
+		return model.Violation{Invariant: model.TokenMonotonicity, Node: n, Token: token, Limit: next}
+	}
+	check(t, []sequence{
+		{name: "to its holder", events: []model.Event{granted(a, 1, 1), storeRestarts(a, 1, 1)}},
+		{name: "again and again", events: []model.Event{granted(a, 1, 1), storeRestarts(a, 1, 1), storeRestarts(a, 1, 1)}},
+		{name: "to its holder, whose lapse nobody was told of", events: []model.Event{granted(a, 1, 1), lapses(a, 1, 1), storeRestarts(a, 1, 1)}},
+		{name: "to nobody", events: []model.Event{granted(a, 1, 1), storeRestarts(0, 0, 1)}},
+		{name: "to another", events: []model.Event{granted(a, 1, 1), storeRestarts(b, 1, 1)}, want: broken, first: breaks(b, 1, 2)},
+		{name: "to another incarnation", events: []model.Event{granted(a, 1, 1), storeRestarts(a, 2, 1)}, want: broken, first: breaks(a, 1, 2)},
+		{name: "under another token", events: []model.Event{granted(a, 1, 1), storeRestarts(a, 1, 2)}, want: broken, first: breaks(a, 2, 2)},
+		{name: "to somebody who never held it", events: []model.Event{storeRestarts(a, 1, 0)}, want: broken, first: breaks(a, 0, 1)},
+		{name: "to the holder before", events: []model.Event{granted(a, 1, 1), released(a, 1, 1), granted(b, 1, 2), storeRestarts(a, 1, 1)}, want: broken, first: breaks(a, 1, 3)},
+		{name: "to whom released it", events: []model.Event{granted(a, 1, 1), released(a, 1, 1), storeRestarts(a, 1, 1)}, want: broken, first: breaks(a, 1, 2)},
+		{name: "to whom it was taken from", events: []model.Event{granted(a, 1, 1), deleted(), storeRestarts(a, 1, 1)}, want: broken, first: breaks(a, 1, 2)},
+		{name: "to whom it was taken from after the lapse", events: []model.Event{granted(a, 1, 1), lapses(a, 1, 1), deleted(), storeRestarts(a, 1, 1)}, want: broken},
+		{name: "to whom it had forgotten", events: []model.Event{granted(a, 1, 1), storeRestarts(0, 0, 1), storeRestarts(a, 1, 1)}, want: broken},
+		{name: "to a new holder after a release", events: []model.Event{granted(a, 1, 1), released(a, 1, 1), granted(b, 1, 2), storeRestarts(b, 1, 2)}},
+	})
+}
+
+func TestEventsOfNoNodeAreIgnored(t *testing.T) {
+	for _, n := range []model.Node{model.MaxNodes, math.MaxUint8} {
+		for k := range 40 {
+			for _, e := range []model.Event{{Kind: model.Kind(k), Node: n}, {Kind: model.Kind(k), Node: theStore, Owner: owner(n, 1), Holder: owner(n, 1), Code: model.CodeGranted},
+				{Kind: model.Kind(k), Node: theStorage, Owner: owner(n, 1), Code: model.CodeLanded}} {
+				if m := observe(model.MonitorConfig{}, []model.Event{e}); e.Node == n && m != observe(model.MonitorConfig{}, nil) {
+					t.Errorf("%+v is not ignored", e)
+				}
+			}
+		}
+	}
+}
+
 func TestNoWriteLandsBelowATokenThatStorageProcessed(t *testing.T) {
 	broken := set(model.StorageSafety)
 	// a has had 1, b has 2.
@@ -248,7 +284,7 @@ func TestWhoeverLeadsHoldsTheLease(t *testing.T) {
 		{name: "its work goes on past its release", events: then(resigns(a, 1, 1), released(a, 1, 1)), want: broken},
 		{name: "stays while another is granted", events: then(granted(b, 1, 2)), want: broken, first: breaks(b, 2)},
 		{name: "stays past a restart that forgot", events: then(storeRestarts(0, 0, 1)), want: broken, first: breaks(0, 1)},
-		{name: "stays past a restart that gave it to another", events: then(storeRestarts(b, 1, 1)), want: broken, first: breaks(b, 1)},
+		{name: "stays past a restart that gave it to another", cfg: model.MonitorConfig{Only: broken}, events: then(storeRestarts(b, 1, 1)), want: broken, first: breaks(b, 1)},
 		{name: "stays past a restart that remembers", events: then(storeRestarts(a, 1, 1))},
 		{name: "a restart of the storage is none of the store", events: then(storageRestarts(0))},
 		{name: "a crash of the store keeps the tenure", events: then(crashes(theStore))},
@@ -310,6 +346,7 @@ func TestOneTermOneToken(t *testing.T) {
 		{name: "the next of many", cfg: only, events: after(leads(b, 1, 301))},
 		{name: "a far higher one is the next", cfg: only, events: after(leads(b, 1, 556))},
 		{name: "far higher, twice", cfg: only, events: after(leads(b, 1, 1_000_000), stepsDown(b, 1, 1_000_000), leads(b, 2, 1_000_000)), want: broken},
+		{name: "far higher, and the one before again", cfg: only, events: after(leads(b, 1, 1_000_000), stepsDown(b, 1, 1_000_000), leads(b, 2, 300)), want: broken},
 		{name: "far higher, and one just below it", cfg: only, events: after(leads(b, 1, 1_000_000), stepsDown(b, 1, 1_000_000), leads(b, 2, 999_999))},
 		{name: "the highest there is, twice", cfg: only, events: after(leads(b, 1, math.MaxUint64), stepsDown(b, 1, math.MaxUint64), leads(b, 2, math.MaxUint64)), want: broken},
 	})
@@ -367,7 +404,8 @@ func TestTheTokenOfAWriteWasGrantedToItsSender(t *testing.T) {
 	check(t, []sequence{
 		{name: "its own", events: then(landed(b, 2), landed(b, 2))},
 		{name: "its own of before", events: then(landed(a, 1))},
-		{name: "its own of another incarnation", events: []model.Event{granted(a, 7, 1), landed(a, 1)}},
+		{name: "its own of another incarnation", events: []model.Event{granted(a, 7, 1), landed(a, 1)}, want: broken,
+			first: model.Violation{Invariant: model.Attribution, Node: a, Other: a, Token: 1}},
 		{name: "its successor's", events: then(landed(a, 2)), want: broken,
 			first: model.Violation{Invariant: model.Attribution, Node: a, Other: b, Token: 2}},
 		{name: "its predecessor's", events: then(landed(b, 1)), want: broken,
@@ -377,6 +415,12 @@ func TestTheTokenOfAWriteWasGrantedToItsSender(t *testing.T) {
 		{name: "none at all", events: []model.Event{granted(a, 1, 1), landed(a, 0)}, want: broken,
 			first: model.Violation{Invariant: model.Attribution, Node: a}},
 		{name: "skipped by a rising store", cfg: model.MonitorConfig{Rising: true}, events: []model.Event{granted(a, 1, 7), landed(a, 5)}, want: broken},
+		{name: "skipped by a rising store, far below", cfg: model.MonitorConfig{Rising: true}, events: []model.Event{granted(a, 1, 1000), landed(a, 5)}, want: broken},
+		{name: "of a rising store, another's, however far they are apart", cfg: model.MonitorConfig{Rising: true},
+			events: []model.Event{granted(a, 1, 1000), released(a, 1, 1000), granted(b, 1, 2000), landed(b, 1000)}, want: broken,
+			first: model.Violation{Invariant: model.Attribution, Node: b, Other: a, Token: 1000}},
+		{name: "of a rising store, its own of before", cfg: model.MonitorConfig{Rising: true},
+			events: []model.Event{granted(a, 1, 1000), released(a, 1, 1000), granted(b, 1, 2000), landed(a, 1000)}},
 		{name: "of a raw party: it promises nothing", events: then(landed(raw, 2), landed(raw, 9))},
 		{name: "refused", events: then(stale(a, 2))},
 		{name: "the 256th latest, another's", events: after(landed(a, 45)), want: broken},

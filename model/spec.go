@@ -79,6 +79,9 @@ func (s *LeaseSpec) Step(e *Event) Answer {
 			return s.refuse(now, CodeInvalid)
 		}
 		if e.Asked != s.Issued || s.owner != e.Owner {
+			if holder == (Owner{}) {
+				s.noticeLapse(now) // the refusal says that nobody holds it
+			}
 			return s.refuse(now, CodeLost)
 		}
 		if !mine {

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -35,7 +36,9 @@ type Config struct {
 	// Default 1/3, so that two lost renewals are survived.
 	RenewFraction float64
 	// RetryInterval passes before an unanswered request is sent again, and
-	// between a candidate's attempts. Default a tenth of the window.
+	// between a candidate's attempts. Less than the window; a lost renewal is
+	// sent again only if this and RenewFraction leave the time. Default a tenth
+	// of the window.
 	RetryInterval time.Duration
 	// LockDelay is how long after a lapse, not after a release, the store
 	// grants the lease to nobody.
@@ -62,7 +65,8 @@ type ConfigError struct {
 func (e *ConfigError) Error() string { return "lease config: " + e.Field + ": " + e.Reason }
 
 // Validate returns a *[ConfigError] for the first field that makes no sense,
-// or nil. A configuration without a positive window is refused.
+// or nil. A configuration without a positive window is refused, and so is one
+// without a renewal and a retry interval that fit into it.
 func (c Config) Validate() error {
 	bad := func(field, format string, args ...any) error {
 		return &ConfigError{Field: field, Reason: fmt.Sprintf(format, args...)}
@@ -88,6 +92,15 @@ func (c Config) Validate() error {
 		return bad("TTL", "leaves no time to act: window = ttl - ttl*maxDriftRate - safetyMargin = %v - %v*%v - %v = %v; raise TTL or lower SafetyMargin",
 			c.TTL, c.TTL, c.MaxDriftRate, c.SafetyMargin, w)
 	}
+	// Else a term would flood the store, or renew too late, or never retry.
+	w, after := c.SafeWindow(), c.RenewAfter()
+	if after <= 0 || after >= w {
+		return bad("RenewFraction", "renewAfter = window * renewFraction = %v * %v = %v is not between 0 and the window, to the nanosecond; bring it nearer to 1/3, or raise TTL",
+			w, c.fraction(), after)
+	}
+	if retry := c.Retry(); retry >= w {
+		return bad("RetryInterval", "%v is not below the window of %v: no lost renewal would be sent again; lower it, well below window - renewAfter = %v - %v = %v", retry, w, w, after, w-after)
+	}
 	return nil
 }
 
@@ -104,12 +117,10 @@ func (c Config) Window(ttl time.Duration) time.Duration {
 // RenewAfter is how long after sending a request that was granted the full TTL
 // the next renewal is sent.
 func (c Config) RenewAfter() time.Duration {
-	f := c.RenewFraction
-	if f == 0 {
-		f = defaultRenewFraction
-	}
-	return time.Duration(math.Round(float64(c.SafeWindow()) * f))
+	return time.Duration(math.Round(float64(c.SafeWindow()) * c.fraction()))
 }
+
+func (c Config) fraction() float64 { return cmp.Or(c.RenewFraction, defaultRenewFraction) }
 
 // Retry is RetryInterval or its default.
 func (c Config) Retry() time.Duration {

@@ -23,7 +23,7 @@ func TestSafeWindowByHand(t *testing.T) {
 		{4, 0.25, 0, 3},
 		{15 * sec, 0, 0, 15 * sec},
 		{15 * sec, 0.0002, 100 * ms, 14897 * ms},                         // 15s - 3ms - 100ms
-		{10 * sec, 0.5, 5*sec - 1, 1},                                    // the least that is left
+		{10 * sec, 0.5, 5*sec - 2, 2},                                    // the least that can be renewed in
 		{5, 0.25, 0, 3},                                                  // 1.25 ns of drift: a whole 2 are given up
 		{1_000_000_007, 0.000000001, 0, 1_000_000_005},                   // 1.000000007 ns of drift
 		{365 * 24 * time.Hour, 0.999, 0, 31_536 * sec},                   // no overflow
@@ -95,6 +95,11 @@ func TestConfigThatMakesNoSenseIsRefusedWithTheArithmetic(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	edge := good
+	edge.RetryInterval = 9*sec - 1
+	if err := edge.Validate(); err != nil {
+		t.Error(err)
+	}
 	for _, c := range []struct {
 		change func(*Config)
 		field  string
@@ -114,6 +119,12 @@ func TestConfigThatMakesNoSenseIsRefusedWithTheArithmetic(t *testing.T) {
 		{func(c *Config) { c.SafetyMargin = 9500 * ms }, "TTL", "window = ttl - ttl*maxDriftRate - safetyMargin = 10s - 10s*0.05 - 9.5s = 0s"},
 		{func(c *Config) { c.MaxDriftRate = 0.96 }, "TTL", "= 10s - 10s*0.96 - 500ms = -100ms"},
 		{func(c *Config) { c.MaxDriftRate = 0.99999999999 }, "TTL", "leaves no time to act"}, // all of it, to nine digits
+		// The window is 9s.
+		{func(c *Config) { c.RenewFraction = 1e-12 }, "RenewFraction", "window * renewFraction = 9s * 1e-12 = 0s"},
+		{func(c *Config) { c.RenewFraction = 1 - 1e-12 }, "RenewFraction", "= 9s * 0.999999999999 = 9s"},
+		{func(c *Config) { c.SafetyMargin = 9500*ms - 1 }, "RenewFraction", "1ns * 0.3333333333333333 = 0s"},
+		{func(c *Config) { c.RetryInterval = time.Hour }, "RetryInterval", "1h0m0s is not below the window of 9s"},
+		{func(c *Config) { c.RetryInterval = 9 * sec }, "RetryInterval", "window - renewAfter = 9s - 3s = 6s"},
 	} {
 		bad := good
 		c.change(&bad)

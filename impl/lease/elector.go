@@ -57,6 +57,13 @@ type ElectorOptions struct {
 // campaigns again. It is a shell around [Client]: it keeps the calls and the
 // timer, and no rule.
 //
+// A limit: where its requests reach the store but no answer comes back, each
+// retry extends a lease that the candidate does not know it has. It never leads
+// then, and keeps the others out for as long. It cannot tell that from a store
+// that is down, after which standing back for a TTL would delay the first term
+// by as much. The Logger is told of each call without an answer: stop such a
+// candidate.
+//
 // An Elector is safe for concurrent use.
 type Elector struct {
 	store   Store
@@ -142,8 +149,9 @@ func (e *Elector) IsLeader() bool { return e.Term().Valid() }
 //   - lead panics or exits its goroutine: likewise, once the lease is released.
 //   - ctx ends: so does lead's context, but the lease is renewed and the term
 //     valid until lead has returned, so that it can stop in order.
-//   - the store finds the acquire invalid (*[InvalidError]), which no retry
-//     would change: Run returns that.
+//   - the store finds the acquire invalid (*[InvalidError]), or grants what
+//     nobody can lead under (*[GrantError]; it is released), which no retry would
+//     change: Run returns that.
 //
 // When Run returns, its goroutines have ended, except for calls that ignored
 // the end of their context, which the Logger is told; see

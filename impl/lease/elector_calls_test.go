@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -284,4 +286,131 @@ func TestElectorReleasesWhatItIsGrantedWhileShuttingDown(t *testing.T) {
 			s.script("0s acquire", "900ms release", "900ms returned")
 		})
 	}
+}
+
+func TestElectorGivesUpOnAnInvalidAcquire(t *testing.T) {
+	invalid := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		return Grant{}, fmt.Errorf("proxy: %w", &InvalidError{Resource: "db", Op: OpAcquire})
+	}
+	play(t, invalid, nil, func(s *stage) {
+		if err := <-s.run(s.Context(), nil); !is[*InvalidError](err) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// A store that grants what nobody can lead under would grant it to each retry,
+// and lock everybody else out.
+func TestElectorGivesUpOnAGrantOfNoUseAndReleasesIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil    func(*Grant)
+		reason   string
+		released bool
+	}{
+		"no TTL":             {func(g *Grant) { g.TTL = 0 }, "no time to act", true},
+		"no more than slack": {func(g *Grant) { g.TTL = 526 * ms }, "= 526ms - 526ms*0.05 - 500ms = -300µs", true},
+		"no holder":          {func(g *Grant) { g.Holder = Holder{} }, `asked for by "alice#1.a11ce"`, true},
+		"another holder":     {func(g *Grant) { g.Holder = bob }, `grant to "bob#1.b0b"`, true},
+		"no token":           {func(g *Grant) { g.Token = 0 }, "count from 1", false}, // whose release?
+	} {
+		for _, slow := range []bool{false, true} { // granted only after ctx has ended
+			spoiling := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+				g, err := call()
+				if req.Op == OpAcquire {
+					c.spoil(&g)
+					if slow {
+						time.Sleep(500 * ms)
+					}
+				}
+				return g, err
+			}
+			play(t, spoiling, nil, func(s *stage) {
+				ctx, cancel := context.WithCancel(s.Context())
+				done := s.run(ctx, s.untilDone)
+				s.until(100 * ms)
+				cancel()
+				err := <-done
+				if e, ok := errors.AsType[*GrantError](err); !slow && (!ok || !strings.Contains(e.Error(), c.reason) || !strings.Contains(e.Error(), `"db"`)) {
+					t.Errorf("%s: Run returned %v", name, err)
+				}
+				at, free := map[bool]string{false: "0s", true: "500ms"}[slow], Holder{}
+				script := []string{"0s acquire", at + " release", at + " returned"}
+				if !c.released {
+					script, free = slices.Delete(script, 1, 2), alice
+				}
+				s.script(script...)
+				o, _ := s.memory.Get(s.Context(), "db")
+				diff(t, name+": holder after Run", o.Holder, free)
+			})
+		}
+	}
+}
+
+// A retry may be answered worse than the attempt before it. The term that runs by
+// then is under the token of both: it is neither ended nor released.
+func TestElectorLeadsOnPastAUselessAnswerToARetry(t *testing.T) {
+	spoiling := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		g, err := call()
+		if req.Op == OpAcquire {
+			if s.clk.Now() > 0 {
+				g.TTL = 0
+			}
+			time.Sleep(1500 * ms)
+		}
+		return g, err
+	}
+	play(t, spoiling, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(5 * sec)
+		s.script("0s acquire", "1s acquire", "1.5s lead under 1", "3s renew")
+		cancel()
+		<-done
+	})
+}
+
+func TestElectorTakesNoRenewalThatIsNotItsOwn(t *testing.T) {
+	strange := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		g, err := call()
+		switch now := s.clk.Now(); {
+		case req.Op != OpRenew:
+		case now == 3*sec:
+			g.Holder = bob
+		case now == 4*sec:
+			g.TTL = 0
+		case now > 6*sec:
+			g.Token++
+		}
+		return g, err
+	}
+	play(t, strange, nil, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(9 * sec)
+		s.script("0s acquire", "0s lead under 1", "3s renew", "4s renew", "5s renew", "8s renew", "8s stop", "8s acquire", "9s acquire")
+		cancel()
+		<-done
+	})
+}
+
+// An elector whose requests arrive but whose answers are lost keeps the lease from
+// everybody: at the least it must not do so in silence.
+func TestElectorSaysWhichCallsAreNotAnswered(t *testing.T) {
+	var log strings.Builder
+	deaf := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
+		call()
+		return hang(ctx)
+	}
+	opts := ElectorOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	playWith(t, tenSeconds, opts, deaf, func(s *stage) {
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx, s.untilDone)
+		s.until(9 * sec) // the answer to what was sent at 0s cannot matter any more
+		cancel()
+		<-done
+		_, first, _ := strings.Cut(log.String(), `level=WARN msg="call unanswered" `)
+		if !strings.HasPrefix(first, "resource=db node=alice op=acquire to=store for=9s\n") {
+			t.Errorf("the log does not name the call first:\n%s", &log)
+		}
+	})
 }

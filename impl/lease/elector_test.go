@@ -372,42 +372,6 @@ func TestElectorRefusedBarrierBeginsNoTerm(t *testing.T) {
 	})
 }
 
-func TestElectorGivesUpOnAnInvalidAcquire(t *testing.T) {
-	invalid := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		return Grant{}, fmt.Errorf("proxy: %w", &InvalidError{Resource: "db", Op: OpAcquire})
-	}
-	play(t, invalid, nil, func(s *stage) {
-		if err := <-s.run(s.Context(), nil); !is[*InvalidError](err) {
-			t.Errorf("Run returned %v", err)
-		}
-	})
-}
-
-func TestElectorTakesNoGrantThatIsNotItsOwn(t *testing.T) {
-	strange := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
-		g, err := call()
-		switch req.Op {
-		case OpAcquire:
-			if s.clk.Now() < 2*sec {
-				g.Holder = bob
-			}
-		case OpRenew:
-			if s.clk.Now() > 6*sec {
-				g.Token++
-			}
-		}
-		return g, err
-	}
-	play(t, strange, nil, func(s *stage) {
-		ctx, cancel := context.WithCancel(s.Context())
-		done := s.run(ctx, s.untilDone)
-		s.until(9 * sec)
-		s.script("0s acquire", "1s acquire", "2s acquire", "2s lead under 1", "5s renew", "8s renew", "8s stop", "8s acquire", "9s acquire")
-		cancel()
-		<-done
-	})
-}
-
 func TestElectorKeepsItsStoragesWhateverBecomesOfTheSlice(t *testing.T) {
 	var fenced atomic.Bool
 	fencers := []Fencer{fencerFunc(func(context.Context, Token) error { fenced.Store(true); return nil })}

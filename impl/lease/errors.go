@@ -84,6 +84,18 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("lease %q: %v refused: it needs a holder, a positive TTL (acquire, renew), the token that was granted (renew, release) and one left to grant (acquire)", e.Resource, e.Op)
 }
 
+// GrantError is a grant that its holder can never lead under, because it does
+// not say what a [Store] must: for whom it is, under which token, and for how
+// long. It ends [Elector.Run], since each retry would only hold the lease on.
+type GrantError struct {
+	Grant  Grant // as the store gave it
+	Reason string
+}
+
+func (e *GrantError) Error() string {
+	return fmt.Sprintf("lease %q: grant to %q under token %d for %v is of no use: %s", e.Grant.Resource, e.Grant.Holder, e.Grant.Token, e.Grant.TTL, e.Reason)
+}
+
 // Err is the refusal in r as an error, or nil where r is none.
 func (r Reply) Err(resource string) error {
 	switch r.Code {

@@ -99,6 +99,37 @@ func ExampleElector_Run() {
 	// all done
 }
 
+// Elsewhere than in the work, such as in a health check, Term says what this
+// candidate may do, without a call.
+func ExampleElector_Term() {
+	clk := clock.NewManual(0)
+	store, _ := lease.NewMemory(clk, lease.MemoryOptions{FirstToken: 33})
+	elector, _ := lease.NewElector(store, clk, lease.Config{TTL: 9 * time.Second}, lease.ElectorOptions{Resource: "shard-1", Node: "alice"})
+	done := errors.New("all done")
+	elector.Run(context.Background(), func(context.Context, lease.Term) error {
+		fmt.Println(elector.Term().Token, elector.IsLeader())
+		return done
+	})
+	fmt.Println(elector.Term().Token, elector.IsLeader())
+	// Output:
+	// 33 true
+	// 0 false
+}
+
+// Work that takes a while looks first whether the term is long enough.
+func ExampleTerm_Deadline() {
+	clk := clock.NewManual(0)
+	store, _ := lease.NewMemory(clk, lease.MemoryOptions{})
+	elector, _ := lease.NewElector(store, clk, lease.Config{TTL: 9 * time.Second}, lease.ElectorOptions{Resource: "shard-1", Node: "alice"})
+	done := errors.New("all done")
+	elector.Run(context.Background(), func(_ context.Context, term lease.Term) error {
+		clk.Advance(2 * time.Second)
+		fmt.Println("left:", term.Deadline()-clk.Now())
+		return done
+	})
+	// Output: left: 7s
+}
+
 func ExampleMemory() {
 	ctx := context.Background()
 	clk := clock.NewManual(0)
@@ -148,7 +179,7 @@ func ExampleMemory_Durable() {
 // printJournal shows what a journal is told; a real one writes and syncs it.
 type printJournal struct{}
 
-func (printJournal) Save(_ context.Context, resource string, d lease.Durable) error {
+func (printJournal) Save(resource string, d lease.Durable) error {
 	b, err := json.Marshal(d)
 	fmt.Println(resource, string(b))
 	return err
@@ -163,6 +194,45 @@ func ExampleJournal() {
 	// Output:
 	// shard-1 {"Token":1,"Holder":"alice#1.a11ce","TTL":1000000000,"Status":1}
 	// shard-1 {"Token":1,"Holder":"alice#1.a11ce","TTL":1000000000,"Status":0}
+}
+
+func ExampleMemory_Get() {
+	ctx := context.Background()
+	clk := clock.NewManual(0)
+	store, _ := lease.NewMemory(clk, lease.MemoryOptions{})
+	store.Acquire(ctx, "shard-1", alice, 10*time.Second)
+	for range 2 {
+		seen, _ := store.Get(ctx, "shard-1")
+		fmt.Printf("holder %q, token %d, for another %v\n", seen.Holder, seen.Token, seen.Remaining)
+		clk.Advance(10 * time.Second)
+	}
+	// Output:
+	// holder "alice#1.a11ce", token 1, for another 10s
+	// holder "", token 1, for another 0s
+}
+
+// Data in the process of the store: nothing happens to the lease between the
+// look at its token and the write.
+func ExampleMemory_View() {
+	ctx := context.Background()
+	clk := clock.NewManual(0)
+	store, _ := lease.NewMemory(clk, lease.MemoryOptions{})
+	balance := 100
+	spend := func(token lease.Token, amount int) {
+		store.View(ctx, "account", func(d lease.Durable) {
+			if d.Token == token && d.Status == lease.Running {
+				balance -= amount
+			}
+		})
+	}
+	store.Acquire(ctx, "account", alice, 10*time.Second)
+	spend(1, 20)
+	clk.Advance(10 * time.Second)
+	store.Acquire(ctx, "account", bob, 10*time.Second)
+	spend(1, 70) // alice, late
+	spend(2, 5)
+	fmt.Println(balance)
+	// Output: 75
 }
 
 func ExampleMemory_Delete() {
@@ -223,10 +293,55 @@ func ExampleClient() {
 	// true false
 }
 
+// Work is noted where it begins and ends, so that the release waits for it: a
+// successor would else start beside it.
+func ExampleClient_Resign() {
+	c, _ := lease.NewClient(lease.Config{TTL: 9 * time.Second}, alice, 0)
+	_, reply := lease.Record{}.Handle(0, 0, c.Tick(0).Store)
+	c.Receive(0, reply)
+	fmt.Println("work may begin:", c.BeginWork(time.Second))
+
+	fmt.Println(c.Resign(2*time.Second).Store.Op, c.IsLeader(2*time.Second), c.Acting(2*time.Second))
+	fmt.Println(c.EndWork(3*time.Second).Store.Op, c.IsLeader(3*time.Second), c.Acting(3*time.Second))
+	// Output:
+	// work may begin: true
+	// none false true
+	// release false false
+}
+
+// A shell sleeps until Wake, or until a reply arrives, and calls Tick.
+func ExampleClient_Wake() {
+	cfg := lease.Config{TTL: 9 * time.Second, RetryInterval: 2 * time.Second}
+	c, _ := lease.NewClient(cfg, alice, 0)
+	request := c.Tick(0).Store
+	fmt.Println("retries at", c.Wake())
+
+	_, reply := lease.Record{}.Handle(0, 0, request)
+	c.Receive(time.Second, reply)
+	for c.IsLeader(c.Wake()) {
+		now := c.Wake()
+		fmt.Println(c.Tick(now).Store.Op, "at", now) // and no answer
+	}
+	fmt.Println("steps down at", c.Wake())
+	// Output:
+	// retries at 2s
+	// renew at 3s
+	// renew at 5s
+	// renew at 7s
+	// steps down at 9s
+}
+
 func ExampleConfig_SafeWindow() {
 	cfg := lease.Config{TTL: 10 * time.Second, MaxDriftRate: 0.05, SafetyMargin: 500 * time.Millisecond}
 	fmt.Println(cfg.SafeWindow(), cfg.RenewAfter(), cfg.Retry())
 	// Output: 9s 3s 900ms
+}
+
+// A store may grant less than was asked for, down to what leaves no time.
+func ExampleConfig_Window() {
+	cfg := lease.Config{TTL: 10 * time.Second, MaxDriftRate: 0.05, SafetyMargin: 500 * time.Millisecond}
+	fmt.Println(cfg.Window(4*time.Second), cfg.Window(500*time.Millisecond))
+	// Output: 3.3s -25ms
 }
 
 func ExampleConfig_Failover() {
@@ -255,6 +370,15 @@ func ExampleParseHolder() {
 	// Output:
 	// alice 2 alice#3.a11ce <nil>
 	// holder is not of the form node#seq.nonce: "alice"
+}
+
+// A storage in the terms of a [lease.Client] answers the requests to fence.
+func ExampleRequest_To() {
+	request := lease.Request{Op: lease.OpFence, Holder: alice, Token: 33, Sent: 5 * time.Second}
+	reply := request.To(lease.CodeStale)
+	reply.Token = 34 // the highest seen
+	fmt.Println(reply.Op, reply.Asked, reply.Code, reply.Token, reply.Sent)
+	// Output: fence 33 stale 34 5s
 }
 
 func ExampleReply_Err() {

@@ -174,8 +174,9 @@ func (req Request) To(code Code) Reply {
 	return Reply{Op: req.Op, Code: code, Holder: req.Holder, Asked: req.Token, Sent: req.Sent}
 }
 
-// Grant is what a store answers to a successful acquire or renew. The TTL
-// counts on the store's clock, from an instant no earlier than the call.
+// Grant is what a store answers to a successful acquire or renew. It echoes the
+// holder, and for a renewal the token. The TTL counts on the store's clock, from
+// an instant no earlier than the call.
 type Grant struct {
 	Resource string
 	Holder   Holder

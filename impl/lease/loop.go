@@ -198,14 +198,14 @@ func (j *job) toldOfEnd(err error) bool {
 
 func (l *loop) receive(r result) {
 	rep, known := l.take(r)
+	if l.campaigns(rep) && (rep.Code == CodeInvalid || is[*GrantError](r.err)) {
+		l.err = r.err
+		return
+	}
 	if !known {
 		return
 	}
 	now := l.e.clk.Now()
-	if s := l.client.State(); s.Phase == Campaigning && rep.Op == OpAcquire && rep.Code == CodeInvalid && rep.Holder == s.Holder {
-		l.err = r.err
-		return
-	}
 	why := ErrRefused
 	if r.err != nil {
 		why = fmt.Errorf("%w: %w", ErrRefused, r.err)
@@ -214,7 +214,15 @@ func (l *loop) receive(r result) {
 	l.settle(now, why)
 }
 
-// take books the end of a call, and gives the reply that a client can use.
+// campaigns reports whether rep answers an acquire of the incarnation that still
+// campaigns: nothing was done yet under what it was granted.
+func (l *loop) campaigns(rep Reply) bool {
+	s := l.client.State()
+	return rep.Op == OpAcquire && rep.Holder == s.Holder && s.Phase == Campaigning
+}
+
+// take books the end of a call, and gives the reply that a client can use. A
+// grant of no use is released, since the client is not told of it.
 func (l *loop) take(r result) (rep Reply, known bool) {
 	r.call.cancel()
 	r.to.calls = slices.DeleteFunc(r.to.calls, func(c *call) bool { return c == r.call })
@@ -226,6 +234,9 @@ func (l *loop) take(r result) (rep Reply, known bool) {
 		l.e.log.WarnContext(l.ctx, "call failed", "op", rep.Op, "to", r.to.name, "err", r.err)
 	case r.err != nil:
 		l.e.log.DebugContext(l.ctx, "call refused", "op", rep.Op, "to", r.to.name, "err", r.err)
+	}
+	if token := r.grant.Token; token != 0 && l.campaigns(rep) && is[*GrantError](r.err) {
+		l.call(&l.store, Request{Op: OpRelease, Holder: rep.Holder, Token: token, Sent: l.e.clk.Now()})
 	}
 	if rep.Code == CodeFenced {
 		r.to.acked = max(r.to.acked, rep.Asked)
@@ -241,8 +252,6 @@ func answer(req Request, g Grant, err error) (rep Reply, known bool) {
 	rep = req.To(code)
 	if code == CodeGranted {
 		rep.Token, rep.TTL, rep.Current = g.Token, g.TTL, g.Holder
-		// A grant to somebody else is none; what it means, nobody knows.
-		return rep, g.Holder == req.Holder && g.Token != 0
 	}
 	return rep, code != CodeNone
 }
@@ -315,17 +324,40 @@ func (l *loop) call(t *target, req Request) {
 	}()
 }
 
-// do makes the call that req asks for.
-func (e *Elector) do(ctx context.Context, f Fencer, req Request) (Grant, error) {
+// do makes the call that req asks for. A grant of no use is a *[GrantError].
+func (e *Elector) do(ctx context.Context, f Fencer, req Request) (g Grant, err error) {
 	switch req.Op {
 	case OpAcquire:
-		return e.store.Acquire(ctx, e.opts.Resource, req.Holder, req.TTL)
+		g, err = e.store.Acquire(ctx, e.opts.Resource, req.Holder, req.TTL)
 	case OpRenew:
-		return e.store.Renew(ctx, e.opts.Resource, req.Holder, req.Token, req.TTL)
+		g, err = e.store.Renew(ctx, e.opts.Resource, req.Holder, req.Token, req.TTL)
 	case OpRelease:
 		return Grant{}, e.store.Release(ctx, e.opts.Resource, req.Holder, req.Token)
+	default:
+		return Grant{}, f.Fence(ctx, req.Token)
 	}
-	return Grant{}, f.Fence(ctx, req.Token)
+	if err == nil {
+		err = e.examine(req, g)
+	}
+	return g, err
+}
+
+// examine says what keeps everybody from leading under g, the answer to req.
+func (e *Elector) examine(req Request, g Grant) error {
+	bad := func(format string, args ...any) error {
+		g.Resource = e.opts.Resource // for the message; whatever the store put there
+		return &GrantError{Grant: g, Reason: fmt.Sprintf(format, args...)}
+	}
+	switch window := e.cfg.Window(g.TTL); {
+	case g.Holder != req.Holder:
+		return bad("it was asked for by %q; let the store echo that", req.Holder)
+	case g.Token == 0:
+		return bad("tokens count from 1; let the store give the one it issued")
+	case window <= 0:
+		return bad("it leaves no time to act: window = ttl - ttl*maxDriftRate - safetyMargin = %v - %v*%v - %v = %v; let the store echo the TTL of %v, or lower SafetyMargin",
+			g.TTL, g.TTL, e.cfg.MaxDriftRate, e.cfg.SafetyMargin, window, req.TTL)
+	}
+	return nil
 }
 
 func (l *loop) targets() iter.Seq[*target] {
@@ -349,7 +381,8 @@ func (c *call) giveUp() {
 func (l *loop) cancelDue(now time.Duration) {
 	for t := range l.targets() {
 		for _, c := range t.calls {
-			if now >= c.until {
+			if now >= c.until && !c.cancelled {
+				l.e.log.WarnContext(l.ctx, "call unanswered", "op", c.req.Op, "to", t.name, "for", now-c.req.Sent)
 				c.giveUp()
 			}
 		}

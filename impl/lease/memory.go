@@ -51,9 +51,15 @@ type MemoryOptions struct {
 // one at a time, those for several concurrently.
 type Journal interface {
 	// Save makes d the state of resource, instead of the one before, and
-	// returns nil once it is durable. After an error it may or may not be.
-	// While Save runs, other requests for the resource wait.
-	Save(ctx context.Context, resource string, d Durable) error
+	// returns nil once it is durable. After an error it may or may not be. But
+	// once Save has returned, it has taken effect or never will, and saves of
+	// one resource take effect in the order of the calls: one that lands late
+	// puts the counter back, and after a restart a token is issued twice.
+	//
+	// Save gets no context, because a save that is given up half-way is one
+	// that may land late. While it runs, other requests for the resource wait:
+	// it should not take for ever.
+	Save(resource string, d Durable) error
 }
 
 // entry is one resource. The invariant: unless unsaved, the journal holds
@@ -105,8 +111,8 @@ func (d Durable) malformed() string {
 
 // Acquire grants resource to holder for ttl as [Record.Acquire] decides. The
 // refusals are *[HeldError], *[DelayError] and *[InvalidError]. An error of ctx
-// that had ended before means that nothing happened; an error of the journal
-// leaves the outcome unknown.
+// that had ended before means that nothing happened; what has begun goes on
+// whatever becomes of ctx. An error of the journal leaves the outcome unknown.
 func (m *Memory) Acquire(ctx context.Context, resource string, holder Holder, ttl time.Duration) (Grant, error) {
 	rep, err := m.handle(ctx, resource, Request{Op: OpAcquire, Holder: holder, TTL: ttl})
 	return grant(resource, rep), err
@@ -148,7 +154,7 @@ func (m *Memory) Delete(ctx context.Context, resource string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("lease %q: delete: nothing done: %w", resource, err)
 	}
-	if err := m.become(ctx, resource, e, e.rec.Delete()); err != nil {
+	if err := m.become(resource, e, e.rec.Delete()); err != nil {
 		return fmt.Errorf("lease %q: delete: outcome unknown: %w", resource, err)
 	}
 	return nil
@@ -201,7 +207,7 @@ func (m *Memory) handle(ctx context.Context, resource string, req Request) (Repl
 		return Reply{}, fmt.Errorf("lease %q: %v: nothing done: %w", resource, req.Op, err)
 	}
 	next, rep := e.rec.Handle(m.clk.Now(), m.opts.LockDelay, req)
-	if err := m.become(ctx, resource, e, next); err != nil {
+	if err := m.become(resource, e, next); err != nil {
 		return Reply{}, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, req.Op, err)
 	}
 	return rep, rep.Err(resource)
@@ -212,10 +218,10 @@ func (m *Memory) handle(ctx context.Context, resource string, req Request) (Repl
 // After a failure the journal may be ahead. Were the next answer derived from
 // rec without saving it, a tenure might be renewed here that the journal knows
 // as released, and given away after a restart: hence unsaved.
-func (m *Memory) become(ctx context.Context, resource string, e *entry, next Record) error {
+func (m *Memory) become(resource string, e *entry, next Record) error {
 	if m.opts.Journal != nil && (e.unsaved || next.Durable != e.rec.Durable) {
 		e.unsaved = true // stands also if Save panics
-		if err := m.opts.Journal.Save(ctx, resource, next.Durable); err != nil {
+		if err := m.opts.Journal.Save(resource, next.Durable); err != nil {
 			return fmt.Errorf("journal: %w", err)
 		}
 		e.unsaved = false

@@ -27,7 +27,7 @@ type mapJournal struct {
 	enter, leave chan struct{} // if not nil, Save signals one and waits for the other
 }
 
-func (j *mapJournal) Save(_ context.Context, resource string, d Durable) error {
+func (j *mapJournal) Save(resource string, d Durable) error {
 	if j.enter != nil {
 		j.enter <- struct{}{}
 		<-j.leave
@@ -155,12 +155,52 @@ func TestMemoryHungJournalHoldsUpOnlyItsOwnResource(t *testing.T) {
 	diff(t, "resources", slices.Sorted(maps.Keys(m.Durable())), []string{"quick", "slow"})
 }
 
+// A caller that gives up takes nothing back. Were its save to land after others,
+// the counter would fall, and a restart would issue their tokens again.
+func TestMemoryWaitsForASaveWhoseCallerIsGone(t *testing.T) {
+	journal := &mapJournal{enter: make(chan struct{}), leave: make(chan struct{})}
+	m := newMemory(t, clock.NewManual(0), MemoryOptions{Journal: journal})
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan Grant, 1), make(chan Grant, 1)
+	go func() {
+		g, err := m.Acquire(ctx, "db", alice, sec)
+		if err != nil {
+			t.Errorf("alice is not told of what was saved: %v", err)
+		}
+		first <- g
+	}()
+	<-journal.enter
+	cancel()
+	go func() {
+		m.Release(t.Context(), "db", alice, 1)
+		g, _ := m.Acquire(t.Context(), "db", bob, sec)
+		second <- g
+	}()
+	if m.entry("db", false).mu.TryLock() {
+		t.Fatal("nothing keeps another save from beginning beside the one under way")
+	}
+	journal.leave <- struct{}{}
+	diff(t, "alice's grant", <-first, Grant{"db", alice, 1, sec})
+	for range 2 {
+		<-journal.enter
+		journal.leave <- struct{}{}
+	}
+	diff(t, "bob's grant", <-second, Grant{"db", bob, 2, sec})
+
+	again := newMemory(t, clock.NewManual(0), MemoryOptions{State: journal.snapshot()})
+	again.Release(t.Context(), "db", bob, 2)
+	g, err := again.Acquire(t.Context(), "db", alice2, sec)
+	if g.Token != 3 || err != nil {
+		t.Errorf("after the restart: token %d, %v; want 3, since 2 was issued", g.Token, err)
+	}
+}
+
 type hangFor struct {
 	resource       string
 	entered, leave chan struct{}
 }
 
-func (h hangFor) Save(_ context.Context, resource string, _ Durable) error {
+func (h hangFor) Save(resource string, _ Durable) error {
 	if resource == h.resource {
 		close(h.entered)
 		<-h.leave

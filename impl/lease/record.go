@@ -165,14 +165,16 @@ func (r Record) own(now time.Duration, req Request) (Record, Code) {
 	case req.Holder.IsZero() || req.Token == 0:
 		return r, CodeInvalid
 	case req.Holder != r.Holder || req.Token != r.Token || r.Status == Free:
-		return r, CodeLost
+		// It names who holds the lease now, so that nobody is an answer too.
+		return r.observe(now), CodeLost
 	case r.Held(now):
 		return r, CodeGranted
 	}
 	return r.observe(now), CodeLapsed
 }
 
-// observe records a lapse that is about to be answered.
+// observe records a lapse that is about to be answered: a restart would hold the
+// tenure for its whole TTL again, after somebody was told that nobody has it.
 func (r Record) observe(now time.Duration) Record {
 	if r.Status == Running && now >= r.Expires {
 		r.Status = Lapsed

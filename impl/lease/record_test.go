@@ -233,10 +233,16 @@ func TestGetNamesTheHolderOrNobody(t *testing.T) {
 
 func TestAnsweredLapseIsDurable(t *testing.T) {
 	for name, ask := range map[string]func(Record) Record{
-		"get":                   func(r Record) Record { r, _ = r.Get(10*sec, 0, Request{Op: OpGet}); return r },
-		"refused renewal":       func(r Record) Record { r, _ = r.Renew(10*sec, renew(alice, 7, sec)); return r },
-		"refused release":       func(r Record) Record { r, _ = r.Release(10*sec, release(alice, 7)); return r },
-		"refused for the delay": func(r Record) Record { r, _ = r.Acquire(10*sec, 5*sec, acquire(bob, sec)); return r },
+		"get":             func(r Record) Record { r, _ = r.Get(10*sec, 0, Request{Op: OpGet}); return r },
+		"refused renewal": func(r Record) Record { r, _ = r.Renew(10*sec, renew(alice, 7, sec)); return r },
+		"refused release": func(r Record) Record { r, _ = r.Release(10*sec, release(alice, 7)); return r },
+		"renewal under another token": func(r Record) Record {
+			r, rep := r.Renew(10*sec, renew(alice, 6, sec))
+			diff(t, "reply", rep, Reply{Op: OpRenew, Code: CodeLost, Holder: alice, Asked: 6, Token: 7}) // held by nobody
+			return r
+		},
+		"release by another holder": func(r Record) Record { r, _ = r.Release(10*sec, release(bob, 7)); return r },
+		"refused for the delay":     func(r Record) Record { r, _ = r.Acquire(10*sec, 5*sec, acquire(bob, sec)); return r },
 		"and asked more than once": func(r Record) Record {
 			r, _ = r.Get(10*sec, 0, Request{Op: OpGet})
 			r, _ = r.Get(11*sec, 0, Request{Op: OpGet})

@@ -202,7 +202,13 @@ func (r tokenPerRenewal) Handle(s *sim.StoreState, now sim.Clocks, lockDelay tim
 type deleteResetsTokens struct{ sim.Store }
 
 // Delete takes the counter away with the lease.
-func (deleteResetsTokens) Delete(s *sim.StoreState) { s.Record = lease.Record{} }
+func (r deleteResetsTokens) Delete(s *sim.StoreState) bool {
+	deleted := r.Store.Delete(s)
+	if deleted {
+		s.Record = lease.Record{}
+	}
+	return deleted
+}
 
 type renewWithoutOwnerCheck struct{ sim.Store }
 

@@ -60,7 +60,12 @@ const (
 var kindNames = [kinds]string{"none", "advance", "tick", "deliver", "drop", "duplicate", "acquire", "renew", "release", "get", "write", "read", "fence",
 	"put", "work-begin", "work-end", "resign", "pause", "suspend", "freeze", "resume", "crash", "restart", "drift", "jump", "delete", "cut", "heal", "calm"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
 
 // field is one field of an action, as a bit.
 type field uint16
@@ -134,8 +139,12 @@ func ClientNode(i int) model.Node { return firstClient + model.Node(i) }
 // RawNode is the i-th raw party, from 0.
 func RawNode(i int) model.Node { return firstRaw + model.Node(i) }
 
-// Names are the names of all nodes: store, storage, C1 to C4, R1 and R2.
-func Names() *model.Names { return &names }
+// Names are the names of all nodes: store, storage, C1 to C4, R1 and R2. They
+// are the caller's own copy.
+func Names() *model.Names {
+	ns := names
+	return &ns
+}
 
 var names = func() (ns model.Names) {
 	ns[StoreNode].Name, ns[StoreNode].Role = "store", model.RoleStore
@@ -186,6 +195,9 @@ func holderOf(o model.Owner) lease.Holder {
 func (a Action) String() string {
 	var b strings.Builder
 	b.WriteString(a.Kind.String())
+	if a.Kind >= kinds {
+		return b.String()
+	}
 	f := fields[a.Kind].required | fields[a.Kind].optional
 	add := func(bit field, set bool, format string, args ...any) {
 		if f&bit != 0 && set {

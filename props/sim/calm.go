@@ -9,7 +9,9 @@ import (
 
 // calm ends every fault and lets a.D of fair time pass, or less once a client
 // leads: messages take a.Delay, clients run every a.Every. Raw parties are
-// silent. What must happen then is the monitor's to say.
+// silent. What must happen then is the monitor's to say; where the network has
+// no room for what correct candidates send it is not told of a calm, since what
+// gets lost then is no fault of theirs.
 func (w *World) calm(a *Action) {
 	none := [model.MaxNodes]int32{}
 	for i := range w.nodes {
@@ -39,7 +41,10 @@ func (w *World) calm(a *Action) {
 		w.msgs[i].due = w.now
 	}
 	every, delay := int64(a.every()), int64(a.Delay)
-	w.emit(&model.Event{Kind: model.KindCalm, Remaining: delay, TTL: every})
+	fair := w.setup.cfg.roomy(a.Delay, a.every())
+	if fair {
+		w.emit(&model.Event{Kind: model.KindCalm, Remaining: delay, TTL: every})
+	}
 	began := w.now
 	settled := began + delay
 	for tick, end := w.now, w.now+int64(a.D); w.violated == 0; {
@@ -69,7 +74,22 @@ func (w *World) calm(a *Action) {
 			break
 		}
 	}
-	w.emit(&model.Event{Kind: model.KindCalmEnd})
+	if fair {
+		w.emit(&model.Event{Kind: model.KindCalmEnd})
+	}
+}
+
+// roomy reports whether all that correct candidates send has room in the
+// network while messages take delay and ticks are every apart: each client has
+// a request or its answer on the way for each time it asked within a round
+// trip, and one of them fences besides.
+func (c *Config) roomy(delay, every time.Duration) bool {
+	senders := c.Clients
+	if c.Lease.Barrier {
+		senders++
+	}
+	apart := max(c.Lease.Retry(), every)
+	return senders*(1+int((2*delay+apart-1)/apart)) <= c.messages()
 }
 
 // every is how far apart the ticks of a calm are, a millisecond at the least.

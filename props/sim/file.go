@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -152,7 +154,8 @@ func (a *Action) file() fileAction {
 
 func (c *fileConfig) config() (Config, error) {
 	out := Config{Clients: c.Clients, Lease: c.Lease.Config, Storage: c.Storage, FirstToken: c.FirstToken, Messages: c.Messages}
-	for name, text := range c.Offsets {
+	for _, name := range slices.Sorted(maps.Keys(c.Offsets)) {
+		text := c.Offsets[name]
 		n := NodeNamed(name)
 		if n == 0 {
 			return out, badField("config.offsets", "%q is no node", name)
@@ -228,12 +231,12 @@ func (f *fileAction) action() (Action, error) {
 	set(fieldDelay, "delay", f.Delay != "", duration(&a.Delay, f.Delay))
 	set(fieldEvery, "every", f.Every != "", duration(&a.Every, f.Every))
 	set(fieldRates, "rates", f.Rates != nil, func() error {
-		for name, r := range f.Rates {
+		for _, name := range slices.Sorted(maps.Keys(f.Rates)) {
 			n := NodeNamed(name)
 			if n == 0 {
 				return fmt.Errorf("%q is no node", name)
 			}
-			a.Rates[n] = r
+			a.Rates[n] = f.Rates[name]
 		}
 		return nil
 	})

@@ -139,13 +139,16 @@ func AppendGenerated(dst []Action, src Source, p *Profile, w *World, steps int, 
 	if !p.Calm {
 		return dst
 	}
-	calm := calmFor(&w.setup.cfg)
-	if !do(calm) {
+	calm := func() Action {
+		r := rng(src.Uint64())
+		return calmFor(&w.setup.cfg, &r)
+	}
+	if !do(calm()) {
 		return dst
 	}
 	for i := range w.setup.cfg.Clients {
 		if c := &w.clients[i]; c.acting && c.phase == lease.Leading {
-			if !do(Action{Kind: Resign, Who: ClientNode(i)}) || !do(calm) {
+			if !do(Action{Kind: Resign, Who: ClientNode(i)}) || !do(calm()) {
 				return dst
 			}
 			break
@@ -154,11 +157,19 @@ func AppendGenerated(dst []Action, src Source, p *Profile, w *World, steps int, 
 	return dst
 }
 
-// calmFor is long enough for every bound the monitor can set, with the TTLs
-// that generated raw requests have.
-func calmFor(c *Config) Action {
-	w := c.Lease.SafeWindow()
-	return Action{Kind: Calm, D: 4*(2*c.Lease.TTL+c.Lease.LockDelay+c.Lease.Retry()) + 4*w, Delay: w / 16, Every: w / 8}
+// calmFor is a calm in which somebody must come to lead: its ticks and delays
+// are any that leave the window time for a renewal, 4 delays and a tick, and
+// the network room for all requests. It is
+// long enough for every bound the monitor can set, with the TTLs that generated
+// raw requests have.
+func calmFor(c *Config, r *rng) Action {
+	w, grid := c.Lease.SafeWindow(), time.Millisecond
+	every := max(w*time.Duration(1+r.n(16))/32/grid*grid, grid)
+	delay := max(w-every-1, 0) / 4 * time.Duration(1+r.n(16)) / 16
+	for delay > 0 && !c.roomy(delay, every) {
+		delay /= 2
+	}
+	return Action{Kind: Calm, D: 4*(2*c.Lease.TTL+c.Lease.LockDelay+c.Lease.Retry()) + 4*w, Delay: delay / grid * grid, Every: every}
 }
 
 // next chooses an action. It tries kinds by weight until one is enabled; that
@@ -249,7 +260,7 @@ func (g *generator) try(w *World, r *rng, kind Kind, value int64) (a Action, ok 
 		return a, a.D != 0
 	case Delete:
 		a.Who = 0
-		return a, w.nodes[StoreNode].up() && w.store.Status != lease.Free
+		return a, w.nodes[StoreNode].up() && w.tenure.owner != model.Owner{}
 	case Cut:
 		a.Peer = pick(r, StoreNode, StoreNode, StorageNode)
 		return a, !w.cut(a.Who, a.Peer)
@@ -278,7 +289,7 @@ func (g *generator) machine(w *World, r *rng, others bool) model.Node {
 // raw completes a raw request. It never names a client's live holder together
 // with its token: that would be the client.
 func (g *generator) raw(w *World, r *rng, a Action, value int64) (Action, bool) {
-	last := uint64(w.store.Token)
+	last := w.tenure.token
 	if kind := a.Kind; kind != Get && kind != Read || r.oneIn(2) {
 		a.Who = RawNode(r.n(MaxRaw))
 	}

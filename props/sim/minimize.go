@@ -14,14 +14,41 @@ type Fails func(*Schedule) (applied int, fails bool)
 
 // FailsOn is the Fails of an invariant that the monitor or lockstep judges:
 // the first event that breaks anything must break that one. All calls share
-// one World, so they must not be concurrent.
+// one World, so they must not be concurrent. As with [FailsBy], nobody may pose
+// as a live client.
 func FailsOn(subject Subject, v model.Invariant) Fails {
 	opts := Options{Monitor: true, Lockstep: v == model.Lockstep}
 	w := new(World)
+	var honest honesty
 	return func(s *Schedule) (int, bool) {
 		w.begin(newSetup(s.Config, subject, opts))
-		return s.apply(w), w.violated.Has(v)
+		applied := s.apply(w)
+		return applied, w.violated.Has(v) && honest.keeps(&w.counts)
 	}
+}
+
+// FailsBy is the Fails of an invariant as run judges it. Deletions can turn a
+// harmless raw request into one in the name of a live client, and what follows
+// from that is no fault of the subject. So a schedule with any such request
+// (see [Counts].Posed) does not count, unless the first one asked about has
+// some too. The first must be the one to minimise, as [Minimize] does it.
+func FailsBy(run func(*Schedule) Result, v model.Invariant) Fails {
+	var honest honesty
+	return func(s *Schedule) (int, bool) {
+		r := run(s)
+		return r.Applied, r.Violated.Has(v) && honest.keeps(&r.Counts)
+	}
+}
+
+// honesty remembers of the first run whether anybody posed as a live client.
+type honesty struct{ asked, posed bool }
+
+// keeps reports whether a run is as honest as the first.
+func (h *honesty) keeps(c *Counts) bool {
+	if !h.asked {
+		h.asked, h.posed = true, c.Posed > 0
+	}
+	return h.posed || c.Posed == 0
 }
 
 // Minimize shortens a failing schedule at the level of actions while fails

@@ -106,9 +106,14 @@ func (w *World) deliver(id model.Msg) bool {
 }
 
 func (w *World) handleStore(m *message) {
+	if m.raw && w.poses(&m.lease) {
+		w.counts.Posed++
+	}
 	s, now := &w.setup.subject, w.nodes[StoreNode].clocks()
 	rep := s.Store.Handle(&w.store, now, w.setup.delay, m.lease)
-	_, w.running = s.Store.Lapse(&w.store, now)
+	if w.look(); rep.Code == lease.CodeReleased && !w.tenure.running {
+		w.tenure.owner = model.Owner{}
+	}
 	e := w.handled(m, StoreNode, now.Boot, rep)
 	w.emit(&e)
 	w.reply(m, rep, e.Code, 0)
@@ -167,13 +172,34 @@ func (w *World) receive(m *message) {
 	w.sendAll(m.to, out)
 }
 
+// poses reports whether a raw request would do for the store as one of a
+// client's running term, or of the attempt that may become one.
+func (w *World) poses(req *lease.Request) bool {
+	as := ownerOf(req.Holder)
+	i := int(as.Node) - int(firstClient)
+	if i < 0 || i >= w.setup.cfg.Clients || w.nodes[as.Node].crashed {
+		return false
+	}
+	st := w.clients[i].State()
+	if req.Holder != st.Holder {
+		return false
+	}
+	switch req.Op {
+	case lease.OpAcquire:
+		return true
+	case lease.OpRenew, lease.OpRelease:
+		return st.Phase == lease.Campaigning || req.Token == st.Token
+	}
+	return false
+}
+
 // raw sends a request as the schedule says, whatever sense it makes.
 func (w *World) raw(a *Action) {
 	as := a.As
 	if as == (model.Owner{}) {
 		as = model.Owner{Node: a.Who, Boot: w.nodes[a.Who].boots, Seq: 1}
 	}
-	m := message{op: rawOps[a.Kind], key: a.Key, value: a.Value}
+	m := message{op: rawOps[a.Kind], raw: true, key: a.Key, value: a.Value}
 	m.lease = lease.Request{Holder: holderOf(as), Token: lease.Token(a.Token), TTL: a.TTL, Sent: w.nodes[a.Who].clocks().Boot}
 	to := StorageNode
 	switch m.op {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,8 +23,8 @@ const maxFile = 16 << 20
 
 // ReadSchedule reads the file form; name stands for the file in errors, which
 // match *[FieldError] unless r itself fails. Unknown fields are errors, and so
-// are fields that stand twice and anything that no World could do. It reads at
-// most 16 MiB and a hundred thousand actions.
+// are fields that stand twice, in other letters or as null, and anything that
+// no World could do. It reads at most 16 MiB and a hundred thousand actions.
 func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -80,7 +81,7 @@ func (d *fileReader) fail(field string, at int64, err error) error {
 // starts at, or of the innermost object that should have it.
 func (d *fileReader) find(at int64, path string) int64 {
 	found := at
-	walk(json.NewDecoder(bytes.NewReader(d.text[at:])), "", func(p string, key int64, _ bool) bool {
+	walk(json.NewDecoder(bytes.NewReader(d.text[at:])), "", func(p string, key int64, _ oddity) bool {
 		if p == path || strings.HasPrefix(path, p+".") {
 			found = at + key
 		}
@@ -96,16 +97,23 @@ func (d *fileReader) decode(field string, to any) error {
 	if err := d.dec.Decode(&raw); err != nil {
 		return d.fail(field, at, err)
 	}
-	// encoding/json would take the last of two without a word.
-	twice, where := "", int64(0)
-	walk(json.NewDecoder(bytes.NewReader(raw)), "", func(path string, key int64, again bool) bool {
-		if again {
-			twice, where = path, key
+	// encoding/json would take the last of two without a word, a name in other
+	// letters for the name, and null for nothing at all.
+	names := namesOf(reflect.TypeOf(to).Elem())
+	var odd error
+	walk(json.NewDecoder(bytes.NewReader(raw)), "", func(path string, where int64, o oddity) bool {
+		switch parent, name := cutLast(path); {
+		case o == twice:
+			odd = d.fail(join(field, path), at+where, errTwice)
+		case o == null:
+			odd = d.fail(join(field, path), at+where, errNull)
+		case names[parent] != nil && !slices.Contains(names[parent], name):
+			odd = d.fail(join(field, join(parent, plain(name))), at+where, errNoField)
 		}
-		return !again
+		return odd == nil
 	})
-	if twice != "" {
-		return d.fail(join(field, twice), at+where, errTwice)
+	if odd != nil {
+		return odd
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -237,10 +245,51 @@ func (d *fileReader) actions() ([]Action, []int64, error) {
 	return actions, starts, nil
 }
 
+// namesOf is the names of the fields of the objects that t is made of, by the
+// path of each. Objects whose names are free are not among them.
+func namesOf(t reflect.Type) map[string][]string {
+	out := map[string][]string{}
+	var add func(path string, t reflect.Type)
+	add = func(path string, t reflect.Type) {
+		if t.Kind() != reflect.Struct {
+			return
+		}
+		for f := range t.Fields() {
+			switch {
+			case f.Anonymous: // the lease's own configuration, which has no tags
+				for g := range f.Type.Fields() {
+					out[path] = append(out[path], inFile(g.Name))
+				}
+			default:
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				out[path] = append(out[path], name)
+				add(join(path, name), f.Type)
+			}
+		}
+	}
+	add("", t)
+	return out
+}
+
+// cutLast is a path before and after its last dot.
+func cutLast(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '.')
+	return path[:max(i, 0)], path[i+1:]
+}
+
+// oddity is what encoding/json would let pass.
+type oddity uint8
+
+const (
+	none  oddity = iota
+	twice        // the object has the field already
+	null         // the value is null
+)
+
 // walk visits the fields of the objects in the next value of dec: the path of
-// each, the offset after its name, and whether its object had it before. It
-// ends early where visit returns false.
-func walk(dec *json.Decoder, path string, visit func(path string, at int64, again bool) bool) bool {
+// each, the offset after its name, and whether its object had it before; and
+// every null. It ends early where visit returns false.
+func walk(dec *json.Decoder, path string, visit func(path string, at int64, o oddity) bool) bool {
 	t, err := dec.Token()
 	switch {
 	case err != nil:
@@ -260,11 +309,17 @@ func walk(dec *json.Decoder, path string, visit func(path string, at int64, agai
 			}
 			key := t.(string)
 			sub := join(path, key)
-			if !visit(sub, dec.InputOffset(), seen[key]) || !walk(dec, sub, visit) {
+			o := none
+			if seen[key] {
+				o = twice
+			}
+			if !visit(sub, dec.InputOffset(), o) || !walk(dec, sub, visit) {
 				return false
 			}
 			seen[key] = true
 		}
+	case t == nil:
+		return visit(path, dec.InputOffset(), null)
 	default:
 		return true
 	}
@@ -274,6 +329,7 @@ func walk(dec *json.Decoder, path string, visit func(path string, at int64, agai
 
 var (
 	errTwice   = errors.New("stands twice")
+	errNull    = errors.New("must not be null; leave it out")
 	errNoField = errors.New("there is no such field")
 )
 
@@ -286,11 +342,7 @@ func explain(err error) (field, reason string) {
 	case errors.As(err, &fe):
 		return fe.Field, fe.Reason
 	case errors.As(err, &ce):
-		// Go's name to that in the file: TTL to ttl, LockDelay to lockDelay.
-		if ce.Field == strings.ToUpper(ce.Field) {
-			return strings.ToLower(ce.Field), ce.Reason
-		}
-		return strings.ToLower(ce.Field[:1]) + ce.Field[1:], ce.Reason
+		return inFile(ce.Field), ce.Reason
 	case errors.As(err, &te):
 		return te.Field, fmt.Sprintf("must be %s, not %s", wanted(te.Type), clip(te.Value, 40))
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
@@ -302,6 +354,15 @@ func explain(err error) (field, reason string) {
 		}
 	}
 	return "", err.Error()
+}
+
+// inFile turns Go's name of a field into that in the file: TTL to ttl, LockDelay
+// to lockDelay.
+func inFile(name string) string {
+	if name == strings.ToUpper(name) {
+		return strings.ToLower(name)
+	}
+	return strings.ToLower(name[:1]) + name[1:]
 }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

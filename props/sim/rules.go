@@ -52,11 +52,13 @@ type StoreRules interface {
 	Handle(s *StoreState, now Clocks, lockDelay time.Duration, req lease.Request) lease.Reply
 	// Restart brings the store back with a clock that reads now.
 	Restart(s *StoreState, now Clocks)
-	// Delete is an operator deleting the lease object.
-	Delete(s *StoreState)
-	// Lapse is the instant on the boot clock at which a running tenure ends;
-	// running is false where none runs at now.
-	Lapse(s *StoreState, now Clocks) (at time.Duration, running bool)
+	// Delete is an operator deleting the lease object. It reports whether there
+	// was one.
+	Delete(s *StoreState) bool
+	// Tenure is what the store would say if the observer could ask it: whether
+	// a tenure runs at now, whose, and the instant on the boot clock at which
+	// it ends. token is the latest issued, also where none runs.
+	Tenure(s *StoreState, now Clocks) (holder lease.Holder, token lease.Token, ends time.Duration, running bool)
 }
 
 // Store runs [lease.Record].
@@ -72,11 +74,17 @@ func (Store) Handle(s *StoreState, now Clocks, lockDelay time.Duration, req leas
 func (Store) Restart(s *StoreState, now Clocks) { s.Record = lease.Restore(s.Durable, now.Boot) }
 
 // Delete keeps the counter.
-func (Store) Delete(s *StoreState) { s.Record = s.Record.Delete() }
+func (Store) Delete(s *StoreState) bool {
+	if s.Status == lease.Free {
+		return false
+	}
+	s.Record = s.Record.Delete()
+	return true
+}
 
-// Lapse is when the tenure expires.
-func (Store) Lapse(s *StoreState, now Clocks) (time.Duration, bool) {
-	return s.Expires, s.Held(now.Boot)
+// Tenure is what the record says.
+func (Store) Tenure(s *StoreState, now Clocks) (lease.Holder, lease.Token, time.Duration, bool) {
+	return s.Holder, s.Token, s.Expires, s.Held(now.Boot)
 }
 
 // ClientState is the whole state of a candidate's process.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"fencepost/model"
 )
@@ -41,9 +40,25 @@ type Schedule struct {
 	Actions []Action
 }
 
-// maxTicks bounds the ticks in all calm of a schedule, and so the time that
-// running an unknown one takes.
-const maxTicks = 1 << 20
+// maxEvents bounds, roughly, the events that the run of a schedule comes to,
+// and so the time and memory (some 100 MB with a trace) that running an unknown
+// file takes.
+const maxEvents = 1 << 18
+
+// events is about how many events a comes to at the most.
+func (c *Config) events(a *Action) int {
+	n := 2
+	for _, r := range a.Rates {
+		if r != 0 {
+			n += 2 // one clock changes its rate, and back
+		}
+	}
+	if a.Kind == Calm {
+		// At each tick each client sends a request that is handled and answered.
+		n += 3 * c.Clients * (1 + int(a.D/a.every()))
+	}
+	return n
+}
 
 // Validate returns a *[FieldError] for the first thing that makes no sense, or
 // nil.
@@ -54,7 +69,7 @@ func (s *Schedule) Validate() error {
 	if len(s.Actions) > MaxActions {
 		return badField("actions", "%d are more than %d", len(s.Actions), MaxActions)
 	}
-	ticks := time.Duration(0)
+	events := 0
 	seen := make(map[int32]bool, len(s.Actions))
 	for i := range s.Actions {
 		a := &s.Actions[i]
@@ -66,10 +81,12 @@ func (s *Schedule) Validate() error {
 			fe := err.(*FieldError)
 			return badField(fmt.Sprintf("actions[%d].%s", i, fe.Field), "%s", fe.Reason)
 		}
-		if a.Kind == Calm {
-			if ticks += a.D / a.every(); ticks > maxTicks {
-				return badField(fmt.Sprintf("actions[%d].every", i), "%v lets the schedule come to more than %d ticks of calm; raise it", a.every(), maxTicks)
+		if events += s.Config.events(a); events > maxEvents {
+			where, what := fmt.Sprintf("actions[%d]", i), "the schedule may come to more than %d events up to here; shorten it"
+			if a.Kind == Calm {
+				where, what = where+".every", "lets the schedule come to more than %d events; raise it, or lower d"
 			}
+			return badField(where, what, maxEvents)
 		}
 	}
 	return nil

@@ -39,9 +39,8 @@ func (w *World) advance(d int64, rates *[model.MaxNodes]int32) {
 		case who == 0:
 			return
 		case who == StoreNode:
-			w.running = false
-			r := &w.store.Record
-			w.emit(&model.Event{Kind: model.KindLapse, Node: StoreNode, Holder: ownerOf(r.Holder), Token: uint64(r.Token),
+			w.tenure.running = false
+			w.emit(&model.Event{Kind: model.KindLapse, Node: StoreNode, Holder: w.tenure.owner, Token: w.tenure.token,
 				Local: int64(w.nodes[StoreNode].clocks().Boot)})
 		default:
 			c := &w.clients[who-firstClient]
@@ -66,10 +65,10 @@ func (w *World) next(end int64, rates *[model.MaxNodes]int32) (at int64, who mod
 			}
 		}
 	}
-	if w.running && !w.nodes[StoreNode].crashed {
+	if w.tenure.running && !w.nodes[StoreNode].crashed {
 		now := w.nodes[StoreNode].clocks()
-		lapse, running := s.Store.Lapse(&w.store, now)
-		left := int64(lapse - now.Boot)
+		_, _, ends, running := s.Store.Tenure(&w.store, now)
+		left := int64(ends - now.Boot)
 		if !running {
 			left = 0
 		}

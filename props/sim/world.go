@@ -12,7 +12,6 @@
 package sim
 
 import (
-	"errors"
 	"math"
 	"math/bits"
 	"time"
@@ -52,7 +51,7 @@ type World struct {
 	nmsgs   int
 	cuts    [model.MaxNodes]uint16
 
-	running bool // a tenure runs in the store, as last seen
+	tenure  tenure
 	action  int32
 	nextMsg int32
 
@@ -72,6 +71,14 @@ type setup struct {
 	opts     Options
 	delay    time.Duration
 	driftPPB uint64
+}
+
+// tenure is the lease in the store as the observer last saw it, who looks after
+// each request, restart and deletion.
+type tenure struct {
+	owner   model.Owner // nobody after a release or a deletion
+	token   uint64      // the latest issued
+	running bool
 }
 
 // client is a candidate and what the observer knows of its term.
@@ -96,6 +103,7 @@ type message struct {
 	from, to model.Node
 	reply    bool
 	copy     bool
+	raw      bool // sent by an action that says all that is in it
 	op       model.Op
 	key      uint8
 	code     model.Code
@@ -139,6 +147,7 @@ func (w *World) begin(s *setup) {
 	}
 	first := max(cfg.FirstToken, 1)
 	w.store.Token = lease.Token(first - 1)
+	w.tenure.token = first - 1
 	w.lease = model.LeaseSpec{LockDelay: int64(s.delay), Issued: first - 1}
 	if s.opts.Monitor {
 		mc := model.MonitorConfig{Only: s.opts.Only, First: first, Barrier: cfg.Lease.Barrier,
@@ -177,9 +186,9 @@ func (w *World) Counts() *Counts { return &w.counts }
 // Value is what the storage holds under key.
 func (w *World) Value(key uint8) int64 { return w.storage.Values[key] }
 
-// Record is the lease as the store keeps it, and whether it is held now.
+// Record is the lease as the built-in store keeps it, and whether it is held now.
 func (w *World) Record() (r lease.Record, held bool) {
-	_, held = w.setup.subject.Store.Lapse(&w.store, w.nodes[StoreNode].clocks())
+	_, _, _, held = w.setup.subject.Store.Tenure(&w.store, w.nodes[StoreNode].clocks())
 	return w.store.Record, held
 }
 
@@ -187,9 +196,6 @@ func (w *World) Record() (r lease.Record, held bool) {
 func (w *World) Client(i int) (lease.ClientState, bool) {
 	return w.clients[i].State(), w.clients[i].acting
 }
-
-// ErrAction marks an action that no World of this configuration could do.
-var ErrAction = errors.New("action does not fit the configuration")
 
 // Apply does one action and reports whether it was effective. An action that
 // makes no sense in this state is a counted no-op. Actions must have passed
@@ -226,12 +232,12 @@ func (w *World) apply(a *Action) bool {
 	case Duplicate:
 		return w.duplicate(a.Msg)
 	case Delete:
-		if !w.nodes[StoreNode].up() || w.store.Status == lease.Free {
+		if !w.nodes[StoreNode].up() || !s.Store.Delete(&w.store) {
 			return false
 		}
-		s.Store.Delete(&w.store)
 		w.lease.Delete()
-		w.running = false
+		w.look()
+		w.tenure.owner = model.Owner{}
 		w.emit(&model.Event{Kind: model.KindDelete, Node: StoreNode})
 		return true
 	case Heal:
@@ -430,10 +436,10 @@ func (w *World) restart(who model.Node, n *node) {
 		now := n.clocks()
 		s.Store.Restart(&w.store, now)
 		w.lease.Restart(int64(now.Boot))
-		if _, w.running = s.Store.Lapse(&w.store, now); w.running {
-			e.Holder = ownerOf(w.store.Holder)
+		if w.look(); w.tenure.running {
+			e.Holder = w.tenure.owner
 		}
-		e.Token = uint64(w.store.Token)
+		e.Token = w.tenure.token
 		w.emit(&e)
 	case StorageNode:
 		s.Storage.Restart(&w.storage)
@@ -442,6 +448,15 @@ func (w *World) restart(who model.Node, n *node) {
 	default:
 		w.emit(&e)
 		w.start(who, &w.clients[who-firstClient].ClientState)
+	}
+}
+
+// look takes note of the tenure in the store.
+func (w *World) look() {
+	holder, token, _, running := w.setup.subject.Store.Tenure(&w.store, w.nodes[StoreNode].clocks())
+	w.tenure.token, w.tenure.running = uint64(token), running
+	if running {
+		w.tenure.owner = ownerOf(holder)
 	}
 }
 
