@@ -27,7 +27,7 @@ func TestPropSchedules(t *testing.T) {
 				err = scenario.Check(s, subject)
 			}
 			if err != nil {
-				t.Error(err)
+				t.Errorf("%v; see: go run ./cmd/fencepost scenarios run %s", err, s.Name)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,6 +81,7 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 		v.Findings = findings(&h, spans, v.beliefs)
 	}
 	v.sum(o)
+	v.note(leases)
 	return v, nil
 }
 
@@ -107,7 +109,7 @@ func divide(h *History, f family, o Options, spans []span) ([]part, error) {
 			continue
 		}
 		if !known {
-			return nil, h.errorAt(s.Call, "f", "the model %s has no operation %s: want %s, or leave it out by Ignore", o.Model, quote(name), listOps(f))
+			return nil, h.errorAt(s.Call, "f", "the model %s has no operation %s: want %s, or have it ignored", o.Model, quote(name), listOps(families(o.Model)))
 		}
 		if name == f.everywhere {
 			everywhere = append(everywhere, s)
@@ -135,15 +137,18 @@ func divide(h *History, f family, o Options, spans []span) ([]part, error) {
 	return parts, nil
 }
 
-func listOps(f family) string {
+// listOps names the operations of a model.
+func listOps(fams []family) string {
 	var names []string
-	for name, checked := range f.ops {
-		if checked {
-			names = append(names, name)
+	for _, f := range fams {
+		for name, checked := range f.ops {
+			if checked {
+				names = append(names, name)
+			}
 		}
 	}
 	slices.Sort(names)
-	return fmt.Sprint(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // decide searches every partition, on as many processors as there are.
@@ -309,5 +314,20 @@ func (v *Verdict) sum(o Options) {
 		v.Result, v.Reason = Unknown, "too little happened: "+v.Activity.lacks(o.AtLeast)
 	case v.Activity.Operations == 0:
 		v.Reason = "no operation that the model checks: nothing was shown"
+		if len(v.h.Events) == 0 {
+			// Nothing was asked of the service, or nothing recorded it.
+			v.Result, v.Reason = Unknown, "no event at all: nothing was recorded"
+		}
+	}
+}
+
+// note says what weakens the verdict without its being wrong: a name in meta
+// that means nothing here, such as a misspelt one, and a promise not made.
+func (v *Verdict) note(leases bool) {
+	for _, f := range v.h.Meta.Extra {
+		v.Notes = append(v.Notes, fmt.Sprintf("meta has no field %s: it was ignored", quote(f.Name)))
+	}
+	if leases && v.h.Meta.Late == Unbounded && v.Result == Holds && v.Reading == "" {
+		v.Notes = append(v.Notes, "meta gives no \"late\": a lease that never lapses would not be noticed")
 	}
 }

@@ -51,6 +51,28 @@ func TestModelNames(t *testing.T) {
 	}
 }
 
+// TestAHistoryOfNothingIsUnknown: a recorder that was never wired up must not
+// be green for ever.
+func TestAHistoryOfNothingIsUnknown(t *testing.T) {
+	v := mustCheck(t, mustRead(t, `{"meta":{"version":1}}`), Options{Model: Model{Name: ModelFencepost}})
+	if v.Result != Unknown || !strings.Contains(v.String(), "nothing was recorded") {
+		t.Errorf("got %v", v)
+	}
+}
+
+// TestWhatWeakensAVerdictIsNoted: a misspelt promise is not made.
+func TestWhatWeakensAVerdictIsNoted(t *testing.T) {
+	h := mustRead(t, `{"meta":{"version":1,"lat":0}}
+{"index":0,"time":0,"process":0,"type":"invoke","f":"acquire","key":"k","owner":"a","ttl":5}
+{"index":1,"time":1,"process":0,"type":"ok","f":"acquire","token":1}`)
+	text := mustCheck(t, h, Options{Model: Model{Name: ModelLease}}).String()
+	for _, part := range []string{`meta has no field "lat"`, `meta gives no "late"`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("does not note %s:\n%s", part, text)
+		}
+	}
+}
+
 func TestUnknownOperationIsAnErrorUnlessIgnored(t *testing.T) {
 	h := mustRead(t, `{"process":0,"type":"invoke","f":"frob"}`+"\n"+`{"process":1,"type":"invoke","f":"read","value":null}`+"\n"+`{"process":1,"type":"ok","f":"read","value":0}`)
 	for _, name := range []string{"register(0)", "mutex", "kv", "lease", "storage"} {

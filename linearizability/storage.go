@@ -55,7 +55,7 @@ func compileStorage(h *History, _ Model, ops []span) (partition, error) {
 		if call.F != "fence" {
 			k := call.Field("k")
 			if !call.Has("k") {
-				return partition{}, h.errorAt(op.Call, "k", "missing: a %s names the key it is for", call.F)
+				return partition{}, h.errorAt(op.Call, "k", "missing: a %s names the key inside the storage (\"key\" is the storage)", call.F)
 			}
 			a.a = keys.of(k.canonical())
 		}

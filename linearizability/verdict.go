@@ -27,6 +27,8 @@ type Verdict struct {
 	Activity   Activity    `json:"activity"`
 	Partitions []Partition `json:"partitions"`
 	Findings   []Finding   `json:"findings,omitempty"`
+	// Notes say what weakens the verdict, such as a misspelt field of meta.
+	Notes []string `json:"notes,omitempty"`
 
 	h       *History
 	parts   []part
@@ -98,8 +100,11 @@ func (v Verdict) String() string {
 	if v.File != "" {
 		b.WriteString(v.File + ": ")
 	}
-	fmt.Fprintf(&b, "%s: %s, %d operations in %d %s", v.Model, v.Result, v.Activity.Operations,
+	fmt.Fprintf(&b, "%s: %s, %d %s in %d %s", v.Model, v.Result, v.Activity.Operations, plural(v.Activity.Operations, "operation"),
 		len(v.Partitions), plural(len(v.Partitions), "partition"))
+	if a := v.Activity; v.Result == Holds && (a.Takeovers > 0 || a.Writes > 0 || a.Stale > 0) {
+		fmt.Fprintf(&b, " (%d %s, %d fenced %s, %d stale refused)", a.Takeovers, plural(a.Takeovers, "takeover"), a.Writes, plural(a.Writes, "write"), a.Stale)
+	}
 	if v.Reason != "" && v.Result != Violated { // the lines below say it
 		b.WriteString(": " + v.Reason)
 	}
@@ -110,6 +115,9 @@ func (v Verdict) String() string {
 	}
 	for _, f := range v.Findings {
 		b.WriteString("\n  " + f.String())
+	}
+	for _, n := range v.Notes {
+		b.WriteString("\n  note: " + n)
 	}
 	return b.String()
 }

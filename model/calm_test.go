@@ -22,6 +22,14 @@ func asks(n model.Node, seq uint32, ttl int64) model.Event {
 	return model.Event{Kind: model.KindInvoke, Node: n, Peer: theStore, Op: model.OpAcquire, Owner: owner(n, seq), TTL: ttl}
 }
 
+// stingy is a grant for less than was asked for. The windows of calmConfig leave
+// 940 to spare: 4*10 + 20 is what a renewal needs.
+func stingy(asked, granted int64) model.Event {
+	e := model.Event{Kind: model.KindHandle, Node: theStore, Peer: raw, Owner: owner(raw, 1), Op: model.OpAcquire, Code: model.CodeGranted, Token: 1}
+	e.TTL, e.Remaining = asked, granted
+	return e
+}
+
 var (
 	calm    = at(10_000, model.Event{Kind: model.KindCalm, Remaining: 10, TTL: 20})
 	calmEnd = model.Event{Kind: model.KindCalmEnd}
@@ -65,6 +73,10 @@ func TestSomebodyLeadsWithinTheBoundOfCalm(t *testing.T) {
 		{name: "nor after a grant", cfg: short, events: then(at(10_100, granted(raw, 1, 1)), at(20_000, calmEnd))},
 		{name: "nor after a release", cfg: short, events: then(at(10_100, granted(raw, 1, 1)), at(10_200, released(raw, 1, 1)), at(20_000, calmEnd))},
 		{name: "a window that is just long enough", cfg: with(func(c *model.MonitorConfig) { c.Window = 4*10 + 20 + 1 }), events: then(at(10_671, calmEnd)), want: broken},
+		{name: "a grant much shorter than asked promises nothing", cfg: calmConfig, events: []model.Event{asks(a, 1, 1500), stingy(1500, 560), calm, at(20_000, calmEnd)}},
+		{name: "nor does one in the calm", cfg: calmConfig, events: []model.Event{asks(a, 1, 1500), calm, at(10_100, stingy(1500, 560)), at(20_000, calmEnd)}},
+		{name: "a grant not that much shorter", cfg: calmConfig, events: []model.Event{asks(a, 1, 500), stingy(1500, 561), calm, at(10_671, calmEnd)}, want: broken},
+		{name: "a grant that does not say how long it is", cfg: calmConfig, events: []model.Event{asks(a, 1, 500), stingy(1500, 0), calm, at(10_671, calmEnd)}, want: broken},
 		{name: "a forged token at the storage bars everybody", cfg: calmConfig, events: []model.Event{asks(a, 1, 500), landed(raw, 1), calm, at(20_000, calmEnd)}},
 		{name: "a forged token that lands late", cfg: calmConfig, events: then(at(10_005, fenced(raw, 1)), at(20_000, calmEnd))},
 		{name: "a forged token that was refused", cfg: calmConfig, events: then(at(10_005, stale(raw, 1)), at(10_671, calmEnd)), want: broken},

@@ -54,7 +54,10 @@ type Monitor struct {
 	// twice, so that the running tenure's own TTL would not do. It gives the
 	// store more time than it needs, never less.
 	longest int64
-	calm    calm
+	// short is by how much a grant was shorter than asked, at the most: so much
+	// shorter are the windows of clients, who go by the smaller of the two.
+	short int64
+	calm  calm
 
 	first    Violation
 	violated Set
@@ -170,6 +173,10 @@ func (m *Monitor) handle(e *Event) {
 // grant judges a successful acquire or renew. Unless the same tenure runs it
 // is a change of ownership, whatever the store calls it.
 func (m *Monitor) grant(e *Event) {
+	if e.Remaining > 0 && e.TTL-e.Remaining > m.short {
+		m.short = e.TTL - e.Remaining
+		m.calm.judged = m.calm.judged && m.renewable()
+	}
 	if m.held && m.tenure == (term{e.Owner, e.Token}) {
 		return
 	}
@@ -274,13 +281,17 @@ func (m *Monitor) beginCalm(e *Event, delay, tick int64) {
 	m.promise(e.At+delay, saturate(m.longest, m.cfg.LockDelay))
 }
 
+// renewable reports whether the window of a client leaves it the time for a
+// renewal between two ticks.
+func (m *Monitor) renewable() bool { return m.cfg.Window-m.short > 4*m.calm.delay+m.calm.tick }
+
 // promise sets by when somebody must lead, if the lease is free or to be free
 // after wait: a refusal on its way, a retry and the tick that makes it, a
 // request and its answer, and a fence and its answer. A window too short for a
 // renewal between two ticks promises nothing.
 func (m *Monitor) promise(from, wait int64) {
 	c := &m.calm
-	if m.cfg.Window <= 4*c.delay+c.tick {
+	if !m.renewable() {
 		return
 	}
 	bound := saturate(wait, 2*c.delay+m.cfg.Retry+c.tick+2*c.delay) // a TTL may be for ever

@@ -71,8 +71,8 @@ const enough = 50
 // default; RAPID_STEPS sets their length), and fails tb with a counterexample
 // if the invariant breaks on the subject. RAPID_SEED repeats a run.
 //
-// Counterexamples that an earlier run left in the property's Dir are replayed
-// first.
+// Counterexamples to the invariant that an earlier run left in the property's
+// Dir are replayed first, unless RAPID_SEED asks for one run and no other.
 func Check(tb TB, p Property) {
 	tb.Helper()
 	if p.Dir == "" {
@@ -87,13 +87,19 @@ func Check(tb TB, p Property) {
 		}
 	}()
 	rapid.Check(quiet, r.schedule)
+	unknown := false
 	if p.Reached != nil && r.counts.Runs >= enough {
 		if missing := p.Reached(&r.counts); missing != "" {
-			tb.Errorf("%v held in %d schedules, but in none were there any %s: it was not put to the test", p.Invariant, r.counts.Runs, missing)
+			tb.Errorf("%v is unknown on %s: in %d schedules there were no %s, so it was not put to the test", p.Invariant, p.Subject.Name, r.counts.Runs, missing)
+			unknown = true
 		}
 	}
 	if r.undecided > 0 {
-		tb.Errorf("%v is unknown: the histories of %d schedules could not be decided", p.Invariant, r.undecided)
+		tb.Errorf("%v is unknown on %s: the histories of %d schedules could not be decided", p.Invariant, p.Subject.Name, r.undecided)
+		unknown = true
+	}
+	if unknown {
+		return
 	}
 	effective, all := r.counts.Actions()
 	tb.Logf("%v holds on %s: %d schedules of %s, %d actions (%d effective), %d takeovers, %d stale requests refused, %d restarts",
@@ -251,7 +257,10 @@ func (r *run) report(tb TB, seed string) {
 	}
 	tb.Errorf("%s", Explain(s, r.p.Subject, r.want))
 	test := fmt.Sprintf("go test -run '^%s$'", strings.ReplaceAll(regexp.QuoteMeta(tb.Name()), "/", "$/^"))
-	again := "the fuzzer's own file"
+	again := "the file that the fuzzer wrote"
+	if strings.Contains(tb.Name(), "/") {
+		again = test
+	}
 	if seed != "" {
 		again = "RAPID_SEED=" + seed + " " + test
 		if n := stepsFlag(); n > 0 {
@@ -292,6 +301,9 @@ func Explain(s *sim.Schedule, subject sim.Subject, want model.Set) string {
 // runs have left.
 func replayKept(tb TB, p Property) {
 	tb.Helper()
+	if _, asked := os.LookupEnv("RAPID_SEED"); asked {
+		return
+	}
 	paths, _ := filepath.Glob(filepath.Join(p.Dir, "*.json"))
 	for _, path := range paths {
 		f, err := os.Open(path)
@@ -305,7 +317,9 @@ func replayKept(tb TB, p Property) {
 			tb.Errorf("%v", err)
 			continue
 		}
-		if s.Subject != judge.Filed(p.Subject) || s.Expect != model.NoInvariant {
+		var about model.Invariant
+		another := about.UnmarshalText([]byte(s.Name)) == nil && about != p.Invariant // as Minimize names it
+		if s.Subject != judge.Filed(p.Subject) || s.Expect != model.NoInvariant || another {
 			continue
 		}
 		if text := Explain(s, p.Subject, model.SetOf(p.Invariant)); text != "" {

@@ -43,6 +43,9 @@ func (c *checkCmd) Run(e *env) error {
 	if !(c.Drift >= 0 && c.Drift < 1) || c.TTL < 0 || c.Timeout <= 0 {
 		return fmt.Errorf("--drift must be in [0, 1), --ttl not negative and --timeout above 0")
 	}
+	if c.HTML != "" && len(c.Files) > 1 {
+		return fmt.Errorf("--html draws one history, and %d files were given", len(c.Files))
+	}
 	o := linearizability.Options{Model: model, TTL: c.TTL, Drift: int64(math.Round(c.Drift * 1e9)), Ignore: c.Ignore}
 	for _, file := range c.Files {
 		if err := c.one(e, file, o); err != nil {
@@ -84,6 +87,9 @@ func (c *checkCmd) one(e *env, file string, o linearizability.Options) error {
 	if c.HTML != "" {
 		if err := writeFile(c.HTML, func(w io.Writer) error { return v.WriteHTML(ctx, w) }); err != nil {
 			return err
+		}
+		if !c.JSON {
+			defer e.printf("drawn in %s\n", c.HTML)
 		}
 	}
 	if c.JSON {

@@ -93,7 +93,7 @@ type hunt struct {
 func huntAll(e *env, seed uint64, limit int, bugs []mutant.Mutant) hunt {
 	h := hunt{make([]mutantJSON, len(bugs)), make([]error, len(bugs))}
 	var next, done atomic.Int64
-	stop := e.progress("planted bugs", int64(len(bugs)), &done)
+	stop := e.progress("planted bugs", "bugs", int64(len(bugs)), &done)
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
@@ -136,7 +136,7 @@ func (h hunt) print(e *env) {
 			e.printf("  %-34s MISSED: %v\n", row.Name, h.errs[i])
 		}
 	}
-	if slices.Sort(lengths); len(lengths) == len(h.rows) {
+	if slices.Sort(lengths); len(lengths) > 1 && len(lengths) == len(h.rows) {
 		e.printf("\nAll %d caught; minimised counterexamples have %d actions in the median, %d at most.\n", len(h.rows), lengths[len(lengths)/2], lengths[len(lengths)-1])
 	}
 }

@@ -11,7 +11,7 @@ import (
 // progress shows how far work has got while it runs, with a rate and an end,
 // on a terminal only. total 0 stands for an end that only time sets. The
 // returned function ends it, and returns when nothing more is drawn.
-func (e *env) progress(what string, total int64, done *atomic.Int64) (stop func()) {
+func (e *env) progress(what, unit string, total int64, done *atomic.Int64) (stop func()) {
 	if !e.terminal {
 		return func() {}
 	}
@@ -19,7 +19,7 @@ func (e *env) progress(what string, total int64, done *atomic.Int64) (stop func(
 		total = -1
 	}
 	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(e.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("schedules"),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
 	ctx, cancel := context.WithCancel(e.ctx)
 	ended := make(chan struct{})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"fencepost/model"
 	"fencepost/props/judge"
@@ -15,12 +16,12 @@ import (
 )
 
 type replayCmd struct {
-	File    string `arg:"" help:"Schedule file; - reads standard input."`
-	Subject string `help:"Run this subject (builtin or mutant:NAME) instead of the one the file names; then nothing may be violated."`
-	Trace   bool   `help:"Print every event instead of the timeline."`
-	ASCII   bool   `help:"Draw with 7-bit characters only."`
-	HTML    string `help:"Write the timeline as a page to this file." type:"path"`
-	JSON    bool   `help:"Print one JSON object instead of text."`
+	Files   []string `arg:"" help:"Schedule files; - reads standard input."`
+	Subject string   `help:"Run this subject (builtin or mutant:NAME) instead of the one the file names; then nothing may be violated."`
+	Trace   bool     `help:"Print every event instead of the timeline."`
+	ASCII   bool     `help:"Draw with 7-bit characters only."`
+	HTML    string   `help:"Write the timeline as a page to this file." type:"path"`
+	JSON    bool     `help:"Print one JSON object instead of text."`
 }
 
 // Help is shown by replay --help.
@@ -53,7 +54,24 @@ type replayJSON struct {
 
 // Run is replay.
 func (c *replayCmd) Run(e *env) error {
-	s, err := readSchedule(c.File)
+	if c.HTML != "" && len(c.Files) > 1 {
+		return fmt.Errorf("--html draws one schedule, and %d files were given", len(c.Files))
+	}
+	for i, file := range c.Files {
+		if i > 0 && !c.JSON {
+			e.printf("\n")
+		}
+		if err := c.one(e, file); err != nil {
+			// The other files still count.
+			e.worse(exitUnknown)
+			fmt.Fprintln(e.err, "fencepost:", err)
+		}
+	}
+	return nil
+}
+
+func (c *replayCmd) one(e *env, file string) error {
+	s, err := readSchedule(file)
 	if err != nil {
 		return err
 	}
@@ -62,7 +80,7 @@ func (c *replayCmd) Run(e *env) error {
 	}
 	subject, err := mutant.Subject(s.Subject)
 	if err != nil {
-		return fmt.Errorf("%s: subject: %w", c.File, err)
+		return fmt.Errorf("%s: subject: %w", file, err)
 	}
 	want := scenario.Judged(s)
 	r := judge.Run(s, subject, want)
@@ -81,7 +99,7 @@ func (c *replayCmd) Run(e *env) error {
 		}
 	}
 	if c.JSON {
-		out := replayJSON{File: c.File, Name: s.Name, Subject: s.Subject, Expect: s.Expect, AsFiled: missed == nil,
+		out := replayJSON{File: file, Name: s.Name, Subject: s.Subject, Expect: s.Expect, AsFiled: missed == nil,
 			Violated: setNames(r.Violated), Waived: setNames(r.Waived), Actions: len(s.Actions), Effective: effective}
 		if r.Violated != 0 {
 			out.Reason, out.At, out.Action = r.First.Describe(sim.Names()), r.First.At, r.First.Action
@@ -97,7 +115,7 @@ func (c *replayCmd) Run(e *env) error {
 	} else if err := draw(e.out, s, subject, want, r, c.ASCII); err != nil {
 		return err
 	}
-	e.printf("\n%d of %d actions done, %d without effect.\n", all, len(s.Actions), all-effective)
+	e.printf("\n%d of %d actions done, %d without effect%s.\n", all, len(s.Actions), all-effective, idle(s, subject, int(all)))
 	switch {
 	case missed != nil:
 		e.printf("NOT as expected: %v\n", missed)
@@ -109,6 +127,28 @@ func (c *replayCmd) Run(e *env) error {
 		e.printf("As expected: every invariant holds.\n")
 	}
 	return nil
+}
+
+// idle names the first few of the actions done that had no effect.
+func idle(s *sim.Schedule, subject sim.Subject, done int) string {
+	w, err := sim.NewWorld(s.Config, subject, sim.Options{})
+	if err != nil {
+		return ""
+	}
+	const most = 3
+	var names []string
+	for i := range s.Actions[:done] {
+		if a := &s.Actions[i]; !w.Apply(a) {
+			names = append(names, fmt.Sprintf("%d %v", a.ID, a))
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > most:
+		names = append(names[:most], "...")
+	}
+	return ": " + strings.Join(names, ", ")
 }
 
 func (c *replayCmd) html(s *sim.Schedule, subject sim.Subject, want model.Set, r judge.Result) error {

@@ -19,7 +19,7 @@ import (
 type sweepFlags struct {
 	Seed  uint64 `help:"Seed of the schedules; 0 draws one. The seed is printed, and the same seed gives the same run." default:"0"`
 	Steps int    `help:"Random actions in a schedule, at least; at most half as many more." default:"100"`
-	Out   string `help:"Folder for a counterexample." default:"testdata/fencepost" type:"path"`
+	Out   string `help:"Folder for a counterexample." default:"testdata/fencepost"`
 	JSON  bool   `help:"Print one JSON object instead of text."`
 }
 
@@ -72,7 +72,7 @@ func (v *verifyCmd) Run(e *env) error {
 		e.printf("fencepost verify: %d random schedules of %d to %d actions on the built-in implementation, seed %d\n\n",
 			v.Schedules, s.MinSteps, s.MaxSteps, v.Seed)
 	}
-	stop := e.progress("schedules", int64(v.Schedules), s.Done)
+	stop := e.progress("random schedules", "schedules", int64(v.Schedules), s.Done)
 	r := s.Run(e.ctx, e.clock)
 	stop()
 	out, err := v.report(e, s, r)
@@ -87,7 +87,10 @@ func (v *verifyCmd) Run(e *env) error {
 	if v.JSON {
 		return json.NewEncoder(e.out).Encode(out)
 	}
-	if len(bugs.rows) > 0 {
+	switch {
+	case v.Mutants && len(bugs.rows) == 0:
+		e.printf("\nThe planted bugs were not hunted.\n")
+	case v.Mutants:
 		e.printf("\nPlanted bugs: a harness that catches nothing proves nothing.\n\n")
 		bugs.print(e)
 	}
@@ -105,7 +108,7 @@ func (s *soakCmd) Run(e *env) error {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, s.For)
 	defer cancel()
-	stop := e.progress("soaking", 0, sw.Done)
+	stop := e.progress("soaking", "schedules", 0, sw.Done)
 	r := sw.Run(ctx, e.clock)
 	stop()
 	out, err := s.report(e, sw, r)
@@ -195,17 +198,24 @@ func (f *sweepFlags) report(e *env, s judge.Sweep, r judge.Report) (*sweepJSON, 
 	for _, row := range out.Invariants {
 		e.printf("  %-26s %-9s %s\n", row.Invariant, row.Verdict, exercisedText(judge.Exercised(row.Invariant, &r.Counts)))
 	}
-	e.printf("\nIn %s clocks left their bound or an operator deleted the lease, and belief was not safe there: that is not promised. Fencing held.\n",
-		counted(r.Counts.Waived, "schedule", "schedules"))
+	if r.Counts.Waived > 0 {
+		e.printf("\nIn %s clocks left their bound or an operator deleted the lease, and belief was not safe: there it is not promised.\n",
+			counted(r.Counts.Waived, "schedule", "schedules"))
+	}
 	if r.Undecided > 0 {
 		e.printf("\nUnknown: the check of %s ran out of memory.\n", counted(r.Undecided, "history", "histories"))
 	}
 	if r.Failure == nil {
 		return out, nil
 	}
-	e.printf("\n%v is violated: %s\nschedule %d of seed %d (%s), minimised to %d actions: %s\n\n",
-		out.Failure.Invariant, out.Failure.Reason, r.Failure.Number, f.Seed, r.Failure.Profile, out.Failure.Actions, out.Failure.File)
-	return out, show(e, min, s.Subject, s.Want)
+	e.printf("\n%v is violated: %s\nschedule %d of seed %d (%s), minimised to %d actions:\n\n",
+		out.Failure.Invariant, out.Failure.Reason, r.Failure.Number, f.Seed, r.Failure.Profile, out.Failure.Actions)
+	if err := show(e, min, s.Subject, s.Want); err != nil {
+		return nil, err
+	}
+	e.printf("\nschedule: %s\nreplay:   fencepost replay %s\nagain:    fencepost verify --seed %d --steps %d --schedules %d --no-mutants\n",
+		out.Failure.File, out.Failure.File, f.Seed, f.Steps, r.Failure.Number+1)
+	return out, nil
 }
 
 func exercisedText(xs []judge.Exercise) string {

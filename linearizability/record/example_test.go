@@ -37,7 +37,8 @@ func ExampleStore() {
 	fmt.Println(v)
 	// Output:
 	// token 1 is stale: the storage has seen 2; stop, and acquire the lease anew
-	// run.jsonl: fencepost: holds, 4 operations in 2 partitions
+	// run.jsonl: fencepost: holds, 4 operations in 2 partitions (1 takeover, 1 fenced write, 1 stale refused)
+	//   note: meta gives no "late": a lease that never lapses would not be noticed
 }
 
 // An Elector's work, with the belief that it leads on record.

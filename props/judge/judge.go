@@ -66,10 +66,7 @@ func Fails(subject sim.Subject, v model.Invariant, want model.Set) sim.Fails {
 	if v != model.Linearizability {
 		want &^= model.SetOf(model.Linearizability) // judged last, so it cannot come first
 	}
-	return func(s *sim.Schedule) (int, bool) {
-		r := Run(s, subject, want)
-		return r.Applied, r.Violated.Has(v)
-	}
+	return sim.FailsBy(func(s *sim.Schedule) sim.Result { return Run(s, subject, want).Result }, v)
 }
 
 // Sweep is many random schedules, on all cores.

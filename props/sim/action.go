@@ -52,7 +52,10 @@ const (
 	Cut    // the link between Who and Peer
 	Heal   // all links
 
-	Calm // all faults end; D passes with messages that take Delay and ticks that are Every apart, or less once a client leads
+	// Calm: all faults end; D passes, or less once a client leads, with messages
+	// that take Delay and ticks that are Every apart. The network must have room
+	// for what correct candidates send meanwhile.
+	Calm
 
 	kinds
 )

@@ -9,9 +9,7 @@ import (
 
 // calm ends every fault and lets a.D of fair time pass, or less once a client
 // leads: messages take a.Delay, clients run every a.Every. Raw parties are
-// silent. What must happen then is the monitor's to say; where the network has
-// no room for what correct candidates send it is not told of a calm, since what
-// gets lost then is no fault of theirs.
+// silent. What must happen then is the monitor's to say.
 func (w *World) calm(a *Action) {
 	none := [model.MaxNodes]int32{}
 	for i := range w.nodes {
@@ -41,10 +39,7 @@ func (w *World) calm(a *Action) {
 		w.msgs[i].due = w.now
 	}
 	every, delay := int64(a.every()), int64(a.Delay)
-	fair := w.setup.cfg.roomy(a.Delay, a.every())
-	if fair {
-		w.emit(&model.Event{Kind: model.KindCalm, Remaining: delay, TTL: every})
-	}
+	w.emit(&model.Event{Kind: model.KindCalm, Remaining: delay, TTL: every})
 	began := w.now
 	settled := began + delay
 	for tick, end := w.now, w.now+int64(a.D); w.violated == 0; {
@@ -74,15 +69,14 @@ func (w *World) calm(a *Action) {
 			break
 		}
 	}
-	if fair {
-		w.emit(&model.Event{Kind: model.KindCalmEnd})
-	}
+	w.emit(&model.Event{Kind: model.KindCalmEnd})
 }
 
 // roomy reports whether all that correct candidates send has room in the
 // network while messages take delay and ticks are every apart: each client has
 // a request or its answer on the way for each time it asked within a round
-// trip, and one of them fences besides.
+// trip, and one of them fences besides. Else it would be no calm: what gets
+// lost then is no fault of theirs.
 func (c *Config) roomy(delay, every time.Duration) bool {
 	senders := c.Clients
 	if c.Lease.Barrier {

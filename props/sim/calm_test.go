@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -131,5 +133,92 @@ func TestAfterAResignationSomebodyLeadsSoon(t *testing.T) {
 	}
 	if released == 0 || led-released > int64(6*sec) {
 		t.Errorf("released at %v, led at %v", time.Duration(released), time.Duration(led))
+	}
+}
+
+// restless is another incarnation at each attempt, so that no answer ever finds
+// the one that asked if a round trip takes longer than a retry.
+type restless struct{ Client }
+
+func (r restless) Tick(c *ClientState, now Clocks) lease.Requests {
+	if s := c.State(); s.Phase == lease.Campaigning && now.Boot >= s.NextSend {
+		s.Holder = s.Holder.Next()
+		c.SetState(s)
+	}
+	return r.Client.Tick(c, now)
+}
+
+func TestWhoNeverKnowsItsOwnGrantIsNotExcused(t *testing.T) {
+	cfg := plainConfig()
+	cfg.Lease.RetryInterval = sec / 2
+	subject := Builtin()
+	subject.Client = restless{}
+	// 1 s for messages of before, of which there are none, and 2*1 + 0.5 + 0.5 + 2*1.
+	r := newRunOf(t, cfg, subject, calmOf(time.Hour, sec, sec/2))
+	if v := r.First(); v.Invariant != model.Availability || v.Want != int64(6*sec) {
+		t.Errorf("first violation %+v", v)
+	}
+	newRun(t, cfg, calmOf(time.Hour, sec, sec/2)).holds()
+}
+
+// Two clients that ask five times a second fill a network whose messages take a
+// second: 2 * (1 + 10) requests and answers are under way. What got lost for
+// want of room would be laid at the candidates' door.
+func TestACalmHasRoomForWhatCorrectCandidatesSend(t *testing.T) {
+	for _, c := range []struct {
+		retry    time.Duration
+		barrier  bool
+		messages int
+		want     bool
+	}{
+		{sec / 10, false, 0, false},
+		{sec / 5, false, 22, true}, {sec / 5, false, 21, false},
+		{2 * sec, false, 4, true}, {2 * sec, false, 3, false},
+		{2 * sec, true, 6, true}, {2 * sec, true, 5, false}, // a fence, and its answer
+	} {
+		cfg := plainConfig()
+		cfg.Lease.RetryInterval, cfg.Lease.Barrier, cfg.Messages = c.retry, c.barrier, c.messages
+		s := Schedule{Config: cfg, Actions: number([]Action{calmOf(time.Minute, sec, sec/10)})}
+		var fe *FieldError
+		if err := s.Validate(); (err == nil) != c.want || !c.want && (!errors.As(err, &fe) || fe.Field != "actions[0].delay") {
+			t.Errorf("a retry each %v, barrier %v, with room for %d: %v", c.retry, c.barrier, cfg.messages(), err)
+		}
+	}
+}
+
+func TestNoCalmIsDrawnWhereNoneHasRoom(t *testing.T) {
+	cfg := plainConfig()
+	cfg.Messages = 1
+	w, err := NewWorld(cfg, Builtin(), Options{Monitor: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Chaos()
+	s := Schedule{Config: cfg, Actions: Generate(rand.NewPCG(1, 1), &p, &w, 50, nil)}
+	if err := s.Validate(); err != nil || len(s.Actions) != 50 {
+		t.Errorf("%d actions, %v", len(s.Actions), err)
+	}
+}
+
+func TestGeneratedCalmsAreAnyThatLeaveARenewalItsTime(t *testing.T) {
+	src := rand.NewPCG(1, 8)
+	delays, ticks := map[time.Duration]bool{}, map[time.Duration]bool{}
+	var close int
+	for range 2000 {
+		cfg := RandomConfig(src)
+		r := rng(src.Uint64())
+		a := calmFor(&cfg, &r)
+		if err := cfg.check(&a); err != nil {
+			t.Fatal(err)
+		}
+		w := cfg.Lease.SafeWindow()
+		if 4*a.Delay+a.Every >= w || a.Every < time.Millisecond || !cfg.roomy(a.Delay, a.Every) {
+			t.Errorf("delay %v and ticks each %v in a window of %v, %+v", a.Delay, a.Every, w, cfg)
+		}
+		delays[1000*a.Delay/w], ticks[1000*a.Every/w] = true, true
+		close += btoi(4*a.Delay+a.Every > w*9/10)
+	}
+	if len(delays) < 50 || len(ticks) < 16 || close < 50 {
+		t.Errorf("%d delays, %d ticks, %d near the limit", len(delays), len(ticks), close)
 	}
 }

@@ -151,6 +151,9 @@ func (c *Config) check(a *Action) error {
 			return badField(d.name, "%v is not between %v and %v", d.d, d.low, maxAdvance)
 		}
 	}
+	if a.Kind == Calm && !c.roomy(a.Delay, a.every()) {
+		return badField("delay", "%v leaves no room among %d messages for what %d clients send: lower it, or raise every or config.messages", a.Delay, c.messages(), c.Clients)
+	}
 	for n, r := range a.Rates {
 		if r < 0 || r > 2*million || r != 0 && !exists(model.Node(n)) {
 			return badField("rates."+names.Of(model.Node(n)), "%d is not between 1 and %d", r, 2*million)

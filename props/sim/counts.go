@@ -23,10 +23,10 @@ type Counts struct {
 	Storage        int64 // restarts of the storage
 	Calms          int64
 	Waived         int64 // runs in which a waived invariant broke
-	// Posed is how many raw requests the store handled that named a client's
+	// Impersonated is how many raw requests the store handled that named a client's
 	// live incarnation, and its token where it had one: no candidate keeps its
 	// promises where somebody else acts in its name.
-	Posed int64
+	Impersonated int64
 
 	Answers  [model.OpRead + 1][model.CodeValue + 1]int64 // of store and storage
 	StepDown [model.ReasonDown + 1]int64                  // why terms ended
@@ -112,7 +112,7 @@ func (c *Counts) Add(o *Counts) {
 		{&c.Terms, &o.Terms}, {&c.Takeovers, &o.Takeovers}, {&c.StaleRefused, &o.StaleRefused},
 		{&c.Landed, &o.Landed}, {&c.RenewalsLost, &o.RenewalsLost}, {&c.Survived, &o.Survived}, {&c.BarrierFailed, &o.BarrierFailed},
 		{&c.Fencing, &o.Fencing}, {&c.Copies, &o.Copies}, {&c.ClientRestarts, &o.ClientRestarts}, {&c.StoreRestarts, &o.StoreRestarts},
-		{&c.Storage, &o.Storage}, {&c.Calms, &o.Calms}, {&c.Waived, &o.Waived}, {&c.Posed, &o.Posed},
+		{&c.Storage, &o.Storage}, {&c.Calms, &o.Calms}, {&c.Waived, &o.Waived}, {&c.Impersonated, &o.Impersonated},
 	} {
 		*f.to += *f.from
 	}

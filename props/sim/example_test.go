@@ -62,6 +62,101 @@ func ExampleSchedule_Run() {
 	// 5s  #11   storage  [4.0] of C1: write x=1 token 1: stale, highest is 2
 }
 
+// A schedule made by hand is checked as a file is.
+func ExampleSchedule_Validate() {
+	s := sim.Schedule{Config: sim.Config{Clients: 1, Lease: lease.Config{TTL: 5 * time.Second}}, Actions: []sim.Action{
+		{ID: 1, Kind: sim.Tick, Who: sim.ClientNode(0)},
+		{ID: 1, Kind: sim.Advance, D: time.Second},
+	}}
+	fmt.Println(s.Validate())
+	s.Actions[1].ID = 2
+	fmt.Println(s.Validate())
+	// Output:
+	// actions[1].id: 1 is not a number above 0 of its own
+	// <nil>
+}
+
+// Ids survive deletions; before a file is written they are made 1, 2, 3.
+func ExampleSchedule_Renumber() {
+	s := sim.Schedule{Actions: []sim.Action{
+		{ID: 7, Kind: sim.Tick, Who: sim.ClientNode(0)},
+		{ID: 12, Kind: sim.Deliver, Msg: model.Msg{Action: 7}},
+	}}
+	s.Renumber()
+	for _, a := range s.Actions {
+		fmt.Println(a.ID, a)
+	}
+	// Output:
+	// 1 tick C1
+	// 2 deliver 1.0
+}
+
+// What a run reached says what it has put to the test.
+func ExampleWorld_Counts() {
+	w, err := sim.NewWorld(sim.Config{Clients: 1, Lease: lease.Config{TTL: 5 * time.Second}}, sim.Builtin(), sim.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, a := range []sim.Action{
+		{ID: 1, Kind: sim.Tick, Who: sim.ClientNode(0)},
+		{ID: 2, Kind: sim.Deliver, Msg: model.Msg{Action: 1}},
+		{ID: 3, Kind: sim.Deliver, Msg: model.Msg{Action: 2}},
+		{ID: 4, Kind: sim.Resume, Who: sim.ClientNode(0)}, // it does not stand still
+	} {
+		w.Apply(&a)
+	}
+	c := w.Counts()
+	effective, all := c.Actions()
+	fmt.Printf("%d of %d actions did something; %d term, %d takeovers\n", effective, all, c.Terms, c.Takeovers)
+	// Output:
+	// 3 of 4 actions did something; 1 term, 0 takeovers
+}
+
+func ExampleWorld_Record() {
+	w, err := sim.NewWorld(sim.Config{Clients: 1, Lease: lease.Config{TTL: 5 * time.Second}, FirstToken: 33}, sim.Builtin(), sim.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, a := range []sim.Action{
+		{ID: 1, Kind: sim.Acquire, Who: sim.RawNode(0), TTL: 5 * time.Second},
+		{ID: 2, Kind: sim.Deliver, Msg: model.Msg{Action: 1}},
+	} {
+		w.Apply(&a)
+	}
+	r, held := w.Record()
+	fmt.Println(r.Holder.Node, r.Token, held)
+	w.Apply(&sim.Action{ID: 3, Kind: sim.Advance, D: 5 * time.Second})
+	r, held = w.Record()
+	fmt.Println(r.Holder.Node, r.Token, held)
+	// Output:
+	// R1 33 true
+	// R1 33 false
+}
+
+// A failure found by judges of one's own is minimised by FailsBy.
+func ExampleFailsBy() {
+	subject := sim.Builtin()
+	subject.Storage = lax{}
+	s, err := sim.ReadSchedule(strings.NewReader(zombie), "zombie.json")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fails := sim.FailsBy(func(s *sim.Schedule) sim.Result {
+		return s.Run(subject, sim.Options{Monitor: true, Only: model.SetOf(model.Barrier, model.StorageSafety)})
+	}, model.StorageSafety)
+	for _, a := range sim.Minimize(s, fails).Actions {
+		fmt.Println(a)
+	}
+	// Output:
+	// write R1 token 1 x = 1
+	// write R1 token 2 x = 2
+	// deliver 2.0
+	// deliver 1.0
+}
+
 // A World can also be moved by hand, one action after the other.
 func ExampleWorld_Apply() {
 	cfg := sim.Config{Clients: 1, Lease: lease.Config{TTL: 5 * time.Second}}
@@ -140,8 +235,8 @@ func ExampleMinimize() {
 	r := short.Run(subject, sim.Options{Monitor: true})
 	fmt.Println(r.First.Describe(sim.Names()))
 	// Output:
-	// from 15 actions to 11
-	// a write of C1 with token 1 landed after the storage had processed 2
+	// from 15 actions to 4
+	// a write of R1 with token 1 landed after the storage had processed 2
 }
 
 func ExampleTrace_WriteTo() {

@@ -295,6 +295,44 @@ func TestAFileOfTooManyActionsIsRefused(t *testing.T) {
 	}
 }
 
+// Whatever a file holds, running it takes bounded time and memory: what it may
+// come to is added up beforehand.
+func TestAFileThatComesToTooManyEventsIsRefused(t *testing.T) {
+	// R1 holds the lease, so that all others ask in vain at each tick.
+	calm := func(clients int, d string) string {
+		text := withAction(`{"id": 1, "do": "acquire", "who": "R1", "ttl": "1h"}, {"id": 2, "do": "deliver", "msg": "1.0"},` + "\n" +
+			fmt.Sprintf(`{"id": 3, "do": "calm", "d": %q, "every": "1ms"}`, d))
+		text = strings.Replace(text, `"ttl": "5s"`, `"ttl": "5s", "retryInterval": "1ns"`, 1)
+		return strings.Replace(text, `"clients": 2`, fmt.Sprintf(`"clients": %d`, clients), 1)
+	}
+	// 3 events for each of 4 clients and ticks: 1<<18 are 21845 ticks.
+	if _, err := read(calm(4, "21.85s")); err == nil || !strings.HasPrefix(err.Error(), "a.json:14: actions[2].every: ") {
+		t.Errorf("21850 ticks of 4 clients: %v", err)
+	}
+	if _, err := read(calm(1, "80s")); err != nil {
+		t.Errorf("80000 ticks of one client: %v", err)
+	}
+	s, err := read(calm(4, "21.8s"))
+	if err != nil {
+		t.Fatalf("21800 ticks of 4 clients: %v", err)
+	}
+	var trace Trace
+	s.Run(Builtin(), Options{Trace: &trace})
+	if n := len(trace.Events); n > maxEvents || n < maxEvents*9/10 {
+		t.Errorf("it comes to %d events; it was let in for nearly %d", n, maxEvents)
+	}
+	// Clocks that change and change back.
+	var b strings.Builder
+	b.WriteString(head)
+	for i := range 20_000 {
+		fmt.Fprintf(&b, `{"id":%d,"do":"advance","d":"1ns","rates":{"store":1,"storage":2,"C1":3,"C2":4,"R1":5,"R2":6}},`+"\n", i+1)
+	}
+	b.WriteString(`{"id":50000,"do":"heal"}]}`)
+	if _, err := read(b.String()); err == nil || !strings.Contains(err.Error(), "more than 262144 events up to here") {
+		t.Errorf("280000 changes of clocks: %v", err)
+	}
+}
+
 // However long the input, what is read and kept is bounded.
 func TestAFileThatNeverEndsIsRefused(t *testing.T) {
 	endless := iotest.DataErrReader(io.MultiReader(strings.NewReader(head+`{"id": 1, "do": "heal", "note": "`), forever('x')))

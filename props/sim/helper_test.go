@@ -232,6 +232,9 @@ func scrambled(seed uint64, steps int) *Schedule {
 		}
 		if f&fieldDelay != 0 {
 			a.Delay, a.Every = ms(100), ms(100)
+			for a.Delay > 0 && !c.roomy(a.Delay, a.every()) {
+				a.Delay /= 2
+			}
 		}
 		if r.IntN(16) == 0 {
 			a.Note = "5 < 6 & a \"word\"\twith\nall of ümlaut"

@@ -30,7 +30,7 @@ func FailsOn(subject Subject, v model.Invariant) Fails {
 // FailsBy is the Fails of an invariant as run judges it. Deletions can turn a
 // harmless raw request into one in the name of a live client, and what follows
 // from that is no fault of the subject. So a schedule with any such request
-// (see [Counts].Posed) does not count, unless the first one asked about has
+// (see [Counts].Impersonated) does not count, unless the first one asked about has
 // some too. The first must be the one to minimise, as [Minimize] does it.
 func FailsBy(run func(*Schedule) Result, v model.Invariant) Fails {
 	var honest honesty
@@ -46,9 +46,9 @@ type honesty struct{ asked, posed bool }
 // keeps reports whether a run is as honest as the first.
 func (h *honesty) keeps(c *Counts) bool {
 	if !h.asked {
-		h.asked, h.posed = true, c.Posed > 0
+		h.asked, h.posed = true, c.Impersonated > 0
 	}
-	return h.posed || c.Posed == 0
+	return h.posed || c.Impersonated == 0
 }
 
 // Minimize shortens a failing schedule at the level of actions while fails
@@ -71,7 +71,7 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 	m.ddmin()
 	for again := true; again; {
 		again = false
-		for _, pass := range []func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.drop, m.lower, m.pairs, m.retarget} {
+		for _, pass := range []func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.drop, m.lower, m.pairs, m.retarget, m.stead} {
 			if pass() {
 				again = true
 			}
@@ -326,6 +326,30 @@ func (m *minimizer) retarget() (changed bool) {
 					changed = true
 					break
 				}
+			}
+		}
+	}
+	return changed
+}
+
+// stead lets a raw party write in a client's stead, under a token that it just
+// names, and deletes what made that client the leader. A write is as good a
+// witness against a storage whoever sends it; where it matters who did, the
+// schedule does not fail any more.
+func (m *minimizer) stead() (changed bool) {
+	first := max(m.best.Config.FirstToken, 1)
+	for i := len(m.best.Actions) - 1; i >= 0; i-- {
+		for token := first; token < first+4; token++ {
+			if i >= len(m.best.Actions) || m.best.Actions[i].Kind != Put {
+				break
+			}
+			saved := m.best
+			next := slices.Clone(m.best.Actions)
+			next[i] = Action{ID: next[i].ID, Kind: Write, Who: RawNode(0), Token: token, Key: next[i].Key, Value: next[i].Value}
+			if m.try(next) && m.single() {
+				changed = true
+			} else {
+				m.best = saved
 			}
 		}
 	}

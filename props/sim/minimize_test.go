@@ -164,14 +164,15 @@ func TestMinimizeFindsTheShortestFailure(t *testing.T) {
 		actions []Action
 		want    int
 	}{
-		// Two elections of three actions each and the time between them; two
-		// writes sent, and both landing, the later leader's first.
+		// Two elections of three actions each, the time between them, two writes
+		// sent and both landing: 11. But it takes no leaders to write: raw
+		// parties do it in 4.
 		{"a zombie write", unfencedSubject(), model.StorageSafety,
-			then(elected(), put(c1, 1), advance(10*sec), tick(c2), deliver(6, 0), deliver(7, 0), put(c2, 2), deliver(9, 0), deliver(4, 0)), 11},
+			then(elected(), put(c1, 1), advance(10*sec), tick(c2), deliver(6, 0), deliver(7, 0), put(c2, 2), deliver(9, 0), deliver(4, 0)), 4},
 		// The same, by way of copies and a release.
 		{"a zombie write in a roundabout way", unfencedSubject(), model.StorageSafety,
 			[]Action{tick(c1), copyOf(1, 0), deliver(2, 0), deliver(3, 0), put(c1, 1), on(Resign, c1), deliver(6, 0),
-				tick(c2), deliver(8, 0), deliver(9, 0), put(c2, 2), copyOf(11, 0), deliver(12, 0), deliver(5, 0)}, 11},
+				tick(c2), deliver(8, 0), deliver(9, 0), put(c2, 2), copyOf(11, 0), deliver(12, 0), deliver(5, 0)}, 4},
 		// Two writes and their arrival.
 		{"a raw zombie write", unfencedSubject(), model.StorageSafety,
 			[]Action{{Kind: Write, Who: r1, Token: 2, Value: 2}, {Kind: Write, Who: r1, Token: 1, Value: 1}, deliver(1, 0), deliver(2, 0)}, 4},
@@ -216,7 +217,7 @@ func TestMinimizeLetsAMessageArriveInsteadOfACalm(t *testing.T) {
 	was := &Schedule{Config: plainConfig(), Actions: number(then(elected(), put(c1, 1), advance(10*sec), tick(c2), deliver(6, 0), deliver(7, 0), put(c2, 2), deliver(9, 0), calmOf(10*sec, sec, sec)))}
 	s := Minimize(was, FailsOn(unfencedSubject(), model.StorageSafety))
 	checkMinimal(t, was, s, unfencedSubject(), model.StorageSafety)
-	if last := s.Actions[len(s.Actions)-1]; len(s.Actions) != 11 || last.Kind != Deliver || last.Msg != (model.Msg{Action: 4}) {
+	if last := s.Actions[len(s.Actions)-1]; len(s.Actions) != 4 || last.Kind != Deliver || last.Msg != (model.Msg{Action: 1}) {
 		t.Errorf("minimised to %v", s.Actions)
 	}
 }
@@ -248,6 +249,57 @@ func TestFailsOnWantsTheFirstViolationToBeTheOne(t *testing.T) {
 	}
 	if applied, fails := FailsOn(fromTheReplySubject(), model.BeliefOwnership)(s); !fails || applied > len(s.Actions) {
 		t.Errorf("fails %v after %d actions", fails, applied)
+	}
+}
+
+// In the name of a live client and under its token anything can be broken, and
+// no implementation is to blame for it.
+func TestNobodyComesToPoseAsALiveClientByMinimising(t *testing.T) {
+	as := model.Owner{Node: c1, Seq: 1}
+	honest := &Schedule{Config: plainConfig(), Actions: number([]Action{tick(c1), deliver(1, 0), advance(3 * sec), deliver(2, 0), advance(8 * sec)})}
+	posing := &Schedule{Config: plainConfig(), Actions: number(then(elected(), Action{Kind: Release, Who: r1, As: as, Token: 1}, deliver(4, 0)))}
+	for what, fails := range map[string]func() Fails{
+		"FailsOn": func() Fails { return FailsOn(fromTheReplySubject(), model.BeliefOwnership) },
+		"FailsBy": func() Fails {
+			return FailsBy(func(s *Schedule) Result { return s.Run(fromTheReplySubject(), Options{Monitor: true}) }, model.BeliefOwnership)
+		},
+	} {
+		ask := func(f Fails, s *Schedule) bool { _, ok := f(s); return ok }
+		f := fails()
+		if !ask(f, honest) || ask(f, posing) || !ask(f, honest) {
+			t.Errorf("%s: after an honest schedule one that poses counts too, or the honest one does not", what)
+		}
+		if f = fails(); !ask(f, posing) || !ask(f, honest) {
+			t.Errorf("%s: a schedule that is about posing does not fail", what)
+		}
+	}
+}
+
+func TestPosingIsCountedWhereTheStoreHandlesIt(t *testing.T) {
+	as := func(n model.Node, seq uint32, a Action) Action { a.As = model.Owner{Node: n, Seq: seq}; return a }
+	renew, release := Action{Kind: Renew, Who: r1, Token: 1, TTL: sec}, Action{Kind: Release, Who: r1, Token: 1}
+	for name, c := range map[string]struct {
+		actions []Action
+		want    int64
+	}{
+		"renews as the leader":                       {then(elected(), as(c1, 1, renew), deliver(4, 0)), 1},
+		"releases as the leader":                     {then(elected(), as(c1, 1, release), deliver(4, 0)), 1},
+		"and a copy":                                 {then(elected(), as(c1, 1, release), copyOf(4, 0), deliver(4, 0), deliver(5, 0)), 2},
+		"acquires as the leader":                     {then(elected(), as(c1, 1, rawAcquire(r1, sec)), deliver(4, 0)), 1},
+		"releases before the answer came":            {[]Action{tick(c1), deliver(1, 0), as(c1, 1, release), deliver(3, 0)}, 1},
+		"a client's own raw request":                 {then(elected(), Action{Kind: Release, Who: c1, Token: 1}, deliver(4, 0)), 1},
+		"not yet handled":                            {then(elected(), as(c1, 1, release)), 0},
+		"under another token":                        {then(elected(), Action{Kind: Release, Who: r1, As: model.Owner{Node: c1, Seq: 1}, Token: 2}, deliver(4, 0)), 0},
+		"as another incarnation":                     {then(elected(), as(c1, 2, release), deliver(4, 0)), 0},
+		"as a raw party":                             {then(elected(), as(r2, 1, release), deliver(4, 0)), 0},
+		"as a client that there is not":              {then(elected(), as(c3, 1, release), deliver(4, 0)), 0},
+		"as a client that crashed":                   {then(elected(), on(Crash, c1), as(c1, 1, release), deliver(5, 0)), 0},
+		"the client's own, of which nobody says all": {then(elected(), on(Resign, c1), deliver(4, 0)), 0},
+	} {
+		r := newRun(t, plainConfig(), c.actions...)
+		if got := r.Counts().Impersonated; got != c.want {
+			t.Errorf("%s: counted %d, want %d\n%s", name, got, c.want, r.text())
+		}
 	}
 }
 

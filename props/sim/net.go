@@ -107,7 +107,7 @@ func (w *World) deliver(id model.Msg) bool {
 
 func (w *World) handleStore(m *message) {
 	if m.raw && w.poses(&m.lease) {
-		w.counts.Posed++
+		w.counts.Impersonated++
 	}
 	s, now := &w.setup.subject, w.nodes[StoreNode].clocks()
 	rep := s.Store.Handle(&w.store, now, w.setup.delay, m.lease)

@@ -33,7 +33,7 @@ func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
 	if len(b) > maxFile {
 		return nil, &FieldError{File: name, Field: "file", Reason: fmt.Sprintf("is larger than %d MiB", maxFile>>20)}
 	}
-	d := fileReader{name: name, text: b, dec: json.NewDecoder(bytes.NewReader(b))}
+	d := fileReader{name: name, text: b, dec: json.NewDecoder(bytes.NewReader(b)), names: map[reflect.Type]map[string][]string{}}
 	return d.schedule()
 }
 
@@ -42,6 +42,8 @@ type fileReader struct {
 	name string
 	text []byte
 	dec  *json.Decoder
+	// names has the fields of each type decoded so far.
+	names map[reflect.Type]map[string][]string
 }
 
 func (d *fileReader) line(offset int64) int {
@@ -99,7 +101,12 @@ func (d *fileReader) decode(field string, to any) error {
 	}
 	// encoding/json would take the last of two without a word, a name in other
 	// letters for the name, and null for nothing at all.
-	names := namesOf(reflect.TypeOf(to).Elem())
+	t := reflect.TypeOf(to)
+	names, ok := d.names[t]
+	if !ok {
+		names = namesOf(t.Elem())
+		d.names[t] = names
+	}
 	var odd error
 	walk(json.NewDecoder(bytes.NewReader(raw)), "", func(path string, where int64, o oddity) bool {
 		switch parent, name := cutLast(path); {

@@ -345,3 +345,59 @@ func (forgetful) Restart(s *StoreState, _ Clocks) { s.Record = s.Record.Delete()
 type forgetfulStorage struct{ Storage }
 
 func (forgetfulStorage) Restart(s *StorageState) { s.Values = [model.Keys]int64{} }
+
+// opaque is a store whose state is its own, as a user's or a cluster's is.
+type opaque struct{ state *StoreState }
+
+func (o opaque) Handle(_ *StoreState, now Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
+	return Store{}.Handle(o.state, now, lockDelay, req)
+}
+func (o opaque) Restart(_ *StoreState, now Clocks) { Store{}.Restart(o.state, now) }
+func (o opaque) Delete(*StoreState) bool           { return Store{}.Delete(o.state) }
+func (o opaque) Tenure(_ *StoreState, now Clocks) (lease.Holder, lease.Token, time.Duration, bool) {
+	return Store{}.Tenure(o.state, now)
+}
+
+// The World knows the store by its interface alone: with one it cannot look
+// into everything is the same, to the byte.
+func TestAnOpaqueStoreGivesTheSameTrace(t *testing.T) {
+	subject := Builtin()
+	for seed := range uint64(60) {
+		run := func(subject Subject) *Trace {
+			src := rand.NewPCG(seed, 6)
+			cfg, p, trace := RandomConfig(src), Raw(), &Trace{}
+			p.Weights[Delete] = 20
+			w, err := NewWorld(cfg, subject, Options{Monitor: true, Trace: trace})
+			if err != nil {
+				t.Fatal(err)
+			}
+			Generate(src, &p, &w, 120, nil)
+			if w.Violated() != 0 {
+				t.Fatalf("seed %d: %s", seed, w.First().Describe(Names()))
+			}
+			return trace
+		}
+		first := lease.Token(max(RandomConfig(rand.NewPCG(seed, 6)).FirstToken, 1))
+		state := &StoreState{}
+		state.Token = first - 1
+		subject.Store = opaque{state}
+		if a, b := run(Builtin()), run(subject); !slices.Equal(a.Events, b.Events) {
+			t.Fatalf("seed %d: built in\n%s\nopaque\n%s", seed, traceText(a), traceText(b))
+		}
+	}
+}
+
+func TestNamesAreTheCallersOwn(t *testing.T) {
+	Names()[c1].Name = "mine"
+	if got := Names().Of(c1); got != "C1" {
+		t.Errorf("C1 is called %q by everybody", got)
+	}
+}
+
+func TestUnknownActionsReadAsTheirNumbers(t *testing.T) {
+	for want, k := range map[string]Kind{"kind(29)": kinds, "kind(255)": 255} {
+		if got := (Action{Kind: k}).String(); k.String() != want || got != want {
+			t.Errorf("got %q and %q, want %q", k, got, want)
+		}
+	}
+}
