@@ -44,6 +44,7 @@ type env struct {
 	out, err io.Writer
 	clock    func() time.Duration
 	terminal bool // err is one: show progress there
+	width    int  // columns of out; 0: not a terminal
 	code     int
 }
 
@@ -62,8 +63,12 @@ func (e *env) worse(code int) {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		width = 0 // not a terminal
+	}
 	os.Exit(run(&env{ctx: ctx, out: os.Stdout, err: os.Stderr, clock: clock.Monotonic().Now,
-		terminal: term.IsTerminal(int(os.Stderr.Fd()))}, os.Args[1:]))
+		terminal: term.IsTerminal(int(os.Stderr.Fd())), width: min(width, 100)}, os.Args[1:]))
 }
 
 // exited ends kong's own exits (--help) without ending the process.

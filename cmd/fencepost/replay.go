@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -112,7 +111,7 @@ func (c *replayCmd) one(e *env, file string) error {
 		if _, err := trace.WriteTo(e.out); err != nil {
 			return err
 		}
-	} else if err := draw(e.out, s, subject, want, r, c.ASCII); err != nil {
+	} else if err := e.draw(s, subject, want, r, c.ASCII); err != nil {
 		return err
 	}
 	e.printf("\n%d of %d actions done, %d without effect%s.\n", all, len(s.Actions), all-effective, idle(s, subject, int(all)))
@@ -170,13 +169,9 @@ func traceOf(s *sim.Schedule, subject sim.Subject, want model.Set) *sim.Trace {
 	return &trace
 }
 
-func draw(w io.Writer, s *sim.Schedule, subject sim.Subject, want model.Set, r judge.Result, ascii bool) error {
-	return timeline.Render(w, traceOf(s, subject, want).Events, sim.Names(), timeline.Options{Violation: r.First, ASCII: ascii})
-}
-
-// show draws a schedule that failed.
-func show(e *env, s *sim.Schedule, subject sim.Subject, want model.Set) error {
-	return draw(e.out, s, subject, want, judge.Run(s, subject, want), false)
+// draw draws a run of s as a timeline.
+func (e *env) draw(s *sim.Schedule, subject sim.Subject, want model.Set, r judge.Result, ascii bool) error {
+	return timeline.Render(e.out, traceOf(s, subject, want).Events, sim.Names(), timeline.Options{Violation: r.First, ASCII: ascii, Width: e.width})
 }
 
 func setNames(s model.Set) []string {

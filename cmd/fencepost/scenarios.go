@@ -70,7 +70,7 @@ func (c *scenariosRunCmd) Run(e *env) error {
 		if len(c.Names) > 0 {
 			want := scenario.Judged(s)
 			e.printf("%s\n\n", s.Shows)
-			if err := draw(e.out, s, subject, want, judge.Run(s, subject, want), c.ASCII); err != nil {
+			if err := e.draw(s, subject, want, judge.Run(s, subject, want), c.ASCII); err != nil {
 				return err
 			}
 		}

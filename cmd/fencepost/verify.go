@@ -210,7 +210,7 @@ func (f *sweepFlags) report(e *env, s judge.Sweep, r judge.Report) (*sweepJSON, 
 	}
 	e.printf("\n%v is violated: %s\nschedule %d of seed %d (%s), minimised to %d actions:\n\n",
 		out.Failure.Invariant, out.Failure.Reason, r.Failure.Number, f.Seed, r.Failure.Profile, out.Failure.Actions)
-	if err := show(e, min, s.Subject, s.Want); err != nil {
+	if err := e.draw(min, s.Subject, s.Want, judge.Run(min, s.Subject, s.Want), false); err != nil {
 		return nil, err
 	}
 	e.printf("\nschedule: %s\nreplay:   fencepost replay %s\nagain:    fencepost verify --seed %d --steps %d --schedules %d --no-mutants\n",

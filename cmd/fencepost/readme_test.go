@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func readme(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestReadmeShowsTheExampleThatRuns: the code in the README is that of an
+// Example, which the tests run.
+func TestReadmeShowsTheExampleThatRuns(t *testing.T) {
+	_, code, ok := strings.Cut(readme(t), "```go\n")
+	code, _, ok2 := strings.Cut(code, "```\n")
+	b, err := os.ReadFile("../../impl/fence/example_singleton_test.go")
+	if !ok || !ok2 || err != nil {
+		t.Fatalf("no code in the README, or no example: %v", err)
+	}
+	for line := range strings.Lines(code) {
+		if line != "\n" && !strings.Contains(string(b), "\t"+line) {
+			t.Errorf("the example has no line %q", line)
+		}
+	}
+}
+
+// TestReadmeHistoryIsOne: what the README tells people to write down can be
+// checked.
+func TestReadmeHistoryIsOne(t *testing.T) {
+	var lines []string
+	for line := range strings.Lines(readme(t)) {
+		if text := strings.TrimSpace(line); strings.HasPrefix(text, "{") {
+			lines = append(lines, text)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "history.jsonl")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := invoke(t, "check", file); code != exitHolds || len(lines) < 5 || !strings.Contains(out, "1 fenced write") {
+		t.Errorf("exit %d on the %d lines of the README: %s%s", code, len(lines), out, errs)
+	}
+}
+
+// TestReadmeCommandsRun runs the commands that need no file of the reader's.
+func TestReadmeCommandsRun(t *testing.T) {
+	n := 0
+	for _, m := range regexp.MustCompile(`(?m)^ +go run \./cmd/fencepost ((?:scenarios|mutants)[^#\n]*)`).FindAllStringSubmatch(readme(t), -1) {
+		n++
+		if code, _, errs := invoke(t, strings.Fields(m[1])...); code != exitHolds {
+			t.Errorf("%s: exit %d: %s", m[1], code, errs)
+		}
+	}
+	if n < 3 {
+		t.Errorf("found %d commands; want the three of the README", n)
+	}
+}
+
+// TestReadmeLinksLead somewhere.
+func TestReadmeLinksLead(t *testing.T) {
+	for _, m := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(readme(t), -1) {
+		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
+		}
+	}
+}
