@@ -76,6 +76,12 @@ type calm struct {
 	settled            int64 // until when what was sent before may take the room of a message
 	since              int64 // leading at or after this instant satisfies
 	began, end, length int64
+	// A tenure that was granted, or asked for, before the calm may be renewed
+	// in it by a term that is over before anybody hears of that: it has to run
+	// out again.
+	old     term
+	renewed int64 // when, in the calm; 0: not
+	ended   bool  // its term
 }
 
 // NewMonitor is a Monitor at the beginning of a run.
@@ -133,6 +139,10 @@ func (m *Monitor) Observe(e *Event) {
 		m.lead(e)
 	case KindStepDown, KindCrash:
 		m.acting[e.Node] = term{}
+		if m.calm.on && m.calm.old == (term{e.Owner, e.Token}) {
+			m.calm.ended = true
+			m.outlive()
+		}
 	case KindCalm:
 		m.beginCalm(e, e.Remaining, e.TTL)
 		m.calm.settled = saturate(m.calm.since, e.Remaining) // the answers to what was on its way
@@ -178,6 +188,10 @@ func (m *Monitor) grant(e *Event) {
 		m.calm.judged = m.calm.judged && m.renewable()
 	}
 	if m.held && m.tenure == (term{e.Owner, e.Token}) {
+		if m.calm.on && m.tenure == m.calm.old {
+			m.calm.renewed = e.At
+			m.outlive()
+		}
 		return
 	}
 	if next := m.last + 1; e.Token != next && !(m.cfg.Rising && e.Token > m.last) {
@@ -189,6 +203,7 @@ func (m *Monitor) grant(e *Event) {
 	if m.calm.on && e.Req.Action != m.calm.action {
 		// Asked for before the calm: maybe nobody is there any more to lead
 		// under it, or its countdown may soon be over. It has to run out.
+		m.calm.old, m.calm.renewed, m.calm.ended = m.tenure, 0, false
 		m.promise(e.At, saturate(m.longest, m.cfg.LockDelay))
 	}
 	m.ownership(e)
@@ -278,7 +293,21 @@ func (m *Monitor) lead(e *Event) {
 
 func (m *Monitor) beginCalm(e *Event, delay, tick int64) {
 	m.calm = calm{on: true, action: e.Action, delay: delay, tick: tick, began: e.At, since: e.At + delay}
+	if m.held {
+		m.calm.old = m.tenure
+	}
 	m.promise(e.At+delay, saturate(m.longest, m.cfg.LockDelay))
+}
+
+// outlive puts off by when somebody must lead, if the old tenure outlives its
+// term by a renewal.
+func (m *Monitor) outlive() {
+	c := &m.calm
+	if end := c.end; c.judged && c.ended && c.renewed > 0 {
+		m.promise(c.renewed, saturate(m.longest, m.cfg.LockDelay))
+		c.end = max(c.end, end)
+		c.length = c.end - c.began
+	}
 }
 
 // renewable reports whether the window of a client leaves it the time for a

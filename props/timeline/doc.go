@@ -9,7 +9,7 @@
 // say.
 //
 // Start at [Render] and its example; story.go decides what is worth a line,
-// prose.go what the line says, text.go and html.go how it looks.
+// prose.go and answers.go what the line says, text.go and html.go how it looks.
 package timeline
 
 import (

@@ -47,7 +47,8 @@ func ExampleRender() {
 	//   11.0s     ║        │        │        █      C1 goes on after 10s
 	//             ║        │╳───────┤        █      C1 writes x=1 under 33: refused, 34 was seen
 	//
-	//   ║ tenure in the store   █ leads   ▓ leads, standing still   ░ stands still   ╳ refused   33 token
+	//   ║ tenure in the store (╥ begins, ╨ ends)   █ leads (▄ begins, ▀ ends)   ▓ leads, standing still
+	//   ░ stands still   ╳ refused   33 token
 }
 
 // The same as a page to attach to a report.

@@ -11,8 +11,9 @@ type glyphs struct {
 	belief, beliefFrom, beliefTo              rune
 	fencing, paused, pausedBelief             rune
 	line, dash, left, right, outEast, outWest rune // messages; the last two leave a lane to its right and left
-	cross, crossTenure, refused, lost, rule   rune
-	more, mark                                string
+	cross, crossTenure, refused, lost         rune
+	rule, mark                                rune // over what broke, and beside its moment
+	more                                      string
 }
 
 var unicodeGlyphs = glyphs{
@@ -22,17 +23,17 @@ var unicodeGlyphs = glyphs{
 	fencing: '▌', paused: '░', pausedBelief: '▓',
 	line: '─', dash: '┄', left: '◄', right: '►', outEast: '├', outWest: '┤',
 	cross: '┼', crossTenure: '╫', refused: '╳', lost: '╳', rule: '━',
-	more: "…", mark: "►",
+	mark: '►', more: "…",
 }
 
 var asciiGlyphs = glyphs{
 	life: '|', skip: ':', crash: 'X',
-	tenure: 'H', tenureFrom: 'H', tenureTo: '"',
-	belief: '#', beliefFrom: '#', beliefTo: '"',
+	tenure: 'H', tenureFrom: 'T', tenureTo: 'U',
+	belief: '#', beliefFrom: '*', beliefTo: '"',
 	fencing: 'f', paused: '.', pausedBelief: '%',
 	line: '-', dash: '-', left: '<', right: '>', outEast: '|', outWest: '|',
 	cross: '+', crossTenure: 'H', refused: 'x', lost: 'x', rule: '=',
-	more: ".", mark: ">",
+	mark: '>', more: ".",
 }
 
 // style is how a cell looks where colour is on.

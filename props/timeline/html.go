@@ -215,11 +215,11 @@ func (d *drawing) bars(i int, n model.Node) (bars []pageBar) {
 	for k := 0; k < end; {
 		l := &d.moments[k].lanes[n]
 		to := span(k, func(a, b *lane) bool { return a.bar == b.bar && a.token == b.token && a.owner == b.owner })
-		b := pageBar{X: edge(k), Y: d.y(i) - barHeight/2, Width: edge(to) - edge(k), Height: barHeight, Hue: hue(l.owner)}
+		b := pageBar{X: edge(k), Y: d.y(i) - barHeight/2, Width: edge(to) - edge(k), Height: barHeight, Hue: hue(l.owner.Node)}
 		switch l.bar {
 		case barTenure:
-			b.Class, b.Label = "tenure", fmt.Sprintf("%d %s", l.token, nameOf(d.names, l.owner))
-			b.About = about(fmt.Sprintf("lets %s have %d", nameOf(d.names, l.owner), l.token), k, to)
+			b.Class, b.Label = "tenure", fmt.Sprintf("%d %s", l.token, nameOf(d.names, l.owner.Node))
+			b.About = about(fmt.Sprintf("lets %s have %d", nameOf(d.names, l.owner.Node), l.token), k, to)
 		case barLeading:
 			b.Class, b.Label = "leads", strconv.FormatUint(l.token, 10)
 			b.About = about(fmt.Sprintf("leads under %d", l.token), k, to)

@@ -30,7 +30,7 @@ func (s *story) moment(i int) (m moment, shown bool) {
 		m.from, m.to, m.stroke = e.Peer, e.Node, strokeSent
 		return m, false
 	case model.KindLapse:
-		say("the tenure of %s under %d lapses", s.owner(e.Holder, 0), e.Token)
+		say("the tenure of %s under %d lapses", s.name(e.Holder.Node), e.Token)
 	case model.KindDelete:
 		say("an operator deletes the lease")
 	case model.KindLead:
@@ -80,7 +80,7 @@ func (s *story) moment(i int) (m moment, shown bool) {
 			if e.Holder == (model.Owner{}) {
 				m.text += ": nobody holds the lease"
 			} else {
-				m.text += fmt.Sprintf(": %s holds %d", s.owner(e.Holder, 0), e.Token)
+				m.text += fmt.Sprintf(": %s holds %d", s.name(e.Holder.Node), e.Token)
 			}
 		case model.RoleStorage:
 			m.text += fmt.Sprintf(": the highest token is %d", e.Token)
@@ -135,7 +135,7 @@ func (s *story) clause(e *model.Event) string {
 func (s *story) sends(i int) (m moment, shown bool) {
 	e, t := &s.events[i], s.trail(i)
 	m = moment{at: e.At, until: e.At, sent: e.At, from: e.Node, to: e.Peer, stroke: strokeSent,
-		text: fmt.Sprintf("%s sends its %s", s.name(e.Node), request(e))}
+		text: fmt.Sprintf("%s sends its %s", s.name(e.Node), s.request(e))}
 	slow := t.arrived-t.sent >= e.TTL/4
 	switch e.Op {
 	case model.OpWrite, model.OpRelease, model.OpFence:
@@ -155,25 +155,6 @@ func (s *story) sends(i int) (m moment, shown bool) {
 	return m, shown
 }
 
-// request is the noun for what a request asks for.
-func request(e *model.Event) string {
-	switch e.Op {
-	case model.OpAcquire, model.OpRead:
-		return fmt.Sprint(e.Op)
-	case model.OpRenew:
-		return fmt.Sprintf("renewal of %d", e.Asked)
-	case model.OpRelease:
-		return fmt.Sprintf("release of %d", e.Asked)
-	case model.OpGet:
-		return "query"
-	case model.OpFence:
-		return fmt.Sprintf("fence %d", e.Asked)
-	case model.OpWrite:
-		return fmt.Sprintf("write %s=%d under %d", key(e.Key), e.Value, e.Asked)
-	}
-	return "message"
-}
-
 // handles is a request at the store or storage, with its answer.
 func (s *story) handles(i int) moment {
 	e, t := &s.events[i], s.trail(i)
@@ -187,11 +168,11 @@ func (s *story) handles(i int) moment {
 		m.stroke = strokeRefused
 	}
 	switch {
-	case e.Op == model.OpAcquire && s.holds(e):
+	case e.Op == model.OpAcquire && s.holds(e) && e.Owner.Node == e.Peer:
 		m.routine = repeatedAcquire
 	case e.Op == model.OpAcquire && (e.Code == model.CodeHeld || e.Code == model.CodeDelayed):
 		m.routine = refusedAcquire
-	case e.Op == model.OpRenew && e.Code == model.CodeGranted && e.Owner.Node == e.Peer:
+	case e.Op == model.OpRenew && s.asAsked(e) && e.Owner.Node == e.Peer:
 		m.routine = renewal
 	case e.Op == model.OpGet:
 		m.routine = leaseQuery
@@ -199,96 +180,6 @@ func (s *story) handles(i int) moment {
 		m.note = fmt.Sprintf("%s=%d (%d)", key(e.Key), e.Value, e.Asked)
 	}
 	return m
-}
-
-// holds reports whether e grants what its owner holds already.
-func (s *story) holds(e *model.Event) bool {
-	l := &s.lanes[e.Node]
-	return e.Kind == model.KindHandle && e.Code == model.CodeGranted && l.bar == barTenure && l.token == e.Token && l.owner == e.Owner.Node
-}
-
-func refused(c model.Code) bool {
-	switch c {
-	case model.CodeHeld, model.CodeDelayed, model.CodeLapsed, model.CodeLost, model.CodeInvalid, model.CodeStale:
-		return true
-	}
-	return false
-}
-
-// did is a request and its answer.
-func (s *story) did(e *model.Event) string {
-	from := e.Peer
-	if e.Kind == model.KindReturn {
-		from = e.Node
-	}
-	as := ""
-	if e.Owner.Node != 0 && e.Owner.Node != from {
-		as = " as " + s.owner(e.Owner, 0)
-	}
-	switch e.Op {
-	case model.OpAcquire:
-		if e.Code == model.CodeGranted {
-			if s.holds(e) {
-				return fmt.Sprintf("acquires%s again: still %d, for %s", as, e.Token, duration(e.Remaining))
-			}
-			return fmt.Sprintf("acquires%s: granted %d for %s", as, e.Token, duration(e.Remaining))
-		}
-		return "acquires" + as + ": " + s.answer(e)
-	case model.OpRenew:
-		if e.Code == model.CodeGranted {
-			return fmt.Sprintf("renews %d%s for %s", e.Asked, as, duration(e.Remaining))
-		}
-		return fmt.Sprintf("renews %d%s: %s", e.Asked, as, s.answer(e))
-	case model.OpRelease:
-		if e.Code == model.CodeReleased {
-			return fmt.Sprintf("releases %d%s", e.Asked, as)
-		}
-		return fmt.Sprintf("releases %d%s: %s", e.Asked, as, s.answer(e))
-	case model.OpGet:
-		return "asks who holds: " + s.answer(e)
-	case model.OpFence:
-		if e.Code == model.CodeFenced {
-			return fmt.Sprintf("fences %d", e.Asked)
-		}
-		return fmt.Sprintf("fences %d: %s", e.Asked, s.answer(e))
-	case model.OpWrite:
-		return fmt.Sprintf("writes %s=%d under %d: %s", key(e.Key), e.Value, e.Asked, s.answer(e))
-	case model.OpRead:
-		return fmt.Sprintf("reads %s: %s", key(e.Key), s.answer(e))
-	}
-	return s.answer(e)
-}
-
-// answer is the outcome of an operation.
-func (s *story) answer(e *model.Event) string {
-	switch e.Code {
-	case model.CodeHeld:
-		holds := fmt.Sprintf("%s holds %d", s.owner(e.Holder, e.Peer), e.Token)
-		if e.Op == model.OpGet {
-			return holds
-		}
-		return "refused, " + holds
-	case model.CodeDelayed:
-		if e.Op == model.OpGet {
-			return "nobody, lock delay for " + duration(e.Remaining)
-		}
-		return "refused, lock delay for " + duration(e.Remaining)
-	case model.CodeFree:
-		return "nobody"
-	case model.CodeLapsed:
-		return "refused, lapsed"
-	case model.CodeLost:
-		return "refused, not its holder"
-	case model.CodeInvalid:
-		return "refused as invalid"
-	case model.CodeStale:
-		return fmt.Sprintf("refused, %d was seen", e.Token)
-	case model.CodeLanded:
-		return "lands"
-	case model.CodeValue:
-		return strconv.FormatInt(e.Value, 10)
-	}
-	return fmt.Sprint(e.Code)
 }
 
 // late says when a message that took long was sent: of a request for a lease,
@@ -317,6 +208,11 @@ func (s *story) returns(i int) (m moment, shown bool) {
 		what = "its refusal"
 	case e.Op == model.OpAcquire:
 		what = fmt.Sprintf("its grant of %d", e.Token)
+		if other := s.other(e); other != nobody {
+			what += ", the tenure of " + s.owner(other, e)
+		}
+	case e.Op == model.OpRenew && e.Code == model.CodeGranted && !s.asAsked(e):
+		what = "its renewal: " + s.granted(e)
 	case e.Op == model.OpRenew:
 		what = "its renewal"
 		if i+1 < len(s.events) && s.events[i+1].Kind == model.KindExtend {
@@ -338,7 +234,7 @@ func (s *story) loses(i int) (m moment, shown bool) {
 	isAnswer := sent.Kind == model.KindInvoke && sent.Peer != e.Node
 	what := fmt.Sprint(e.Op)
 	if sent.Kind == model.KindInvoke {
-		what = request(sent)
+		what = s.request(sent)
 	}
 	if isAnswer {
 		m.who = e.Node
@@ -365,15 +261,6 @@ func (s *story) loses(i int) (m moment, shown bool) {
 }
 
 func (s *story) name(n model.Node) string { return nameOf(s.names, n) }
-
-// owner is the holder's name; the whole incarnation where the reader could
-// take it for the party at node.
-func (s *story) owner(o model.Owner, node model.Node) string {
-	if o.Node != 0 && o.Node == node {
-		return s.name(o.Node) + "#" + strconv.FormatUint(uint64(o.Seq), 10)
-	}
-	return s.name(o.Node)
-}
 
 // nameOf is the name of n, fit for one line of text.
 func nameOf(names *model.Names, n model.Node) string {

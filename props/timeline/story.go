@@ -43,8 +43,8 @@ const (
 type lane struct {
 	bar   bar
 	mode  mode
-	owner model.Node // whose term or tenure the bar is
-	token uint64     // of the bar; at a storage, the last one that it let in
+	owner model.Owner // whose tenure the bar is; of a term, the node alone
+	token uint64      // of the bar; at a storage, the last one that it let in
 }
 
 type bar uint8
@@ -328,7 +328,7 @@ func (s *story) apply(e *model.Event) {
 	case model.KindHandle:
 		switch e.Code {
 		case model.CodeGranted:
-			l.bar, l.owner, l.token = barTenure, e.Owner.Node, e.Token
+			l.bar, l.owner, l.token = barTenure, s.tenureOf(e), e.Token
 		case model.CodeReleased:
 			l.end()
 		case model.CodeFenced, model.CodeLanded:
@@ -337,9 +337,9 @@ func (s *story) apply(e *model.Event) {
 	case model.KindLapse, model.KindDelete:
 		l.end()
 	case model.KindLead:
-		l.bar, l.owner, l.token = barLeading, e.Node, e.Token
+		l.bar, l.owner, l.token = barLeading, model.Owner{Node: e.Node}, e.Token
 	case model.KindFencing:
-		l.bar, l.owner, l.token = barFencing, e.Node, e.Token
+		l.bar, l.owner, l.token = barFencing, model.Owner{Node: e.Node}, e.Token
 	case model.KindStepDown:
 		l.end()
 	case model.KindPause, model.KindSuspend, model.KindFreeze:
@@ -357,7 +357,7 @@ func (s *story) apply(e *model.Event) {
 		case model.RoleStore:
 			l.end()
 			if e.Holder != (model.Owner{}) {
-				l.bar, l.owner, l.token = barTenure, e.Holder.Node, e.Token
+				l.bar, l.owner, l.token = barTenure, e.Holder, e.Token
 			}
 		case model.RoleStorage:
 			l.token = e.Token
@@ -365,7 +365,7 @@ func (s *story) apply(e *model.Event) {
 	}
 }
 
-func (l *lane) end() { l.bar, l.owner, l.token = noBar, 0, 0 }
+func (l *lane) end() { l.bar, l.owner, l.token = noBar, nobody, 0 }
 
 // fold replaces runs of routine by one moment each.
 func fold(moments []moment, names *model.Names) []moment {

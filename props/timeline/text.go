@@ -56,7 +56,8 @@ type printer struct {
 
 // usage notes which symbols the legend has to explain.
 type usage struct {
-	tenure, belief, fencing, paused, pausedBelief, crash, refused, lost bool
+	tenure, tenureFrom, tenureTo, belief, beliefFrom, beliefTo bool
+	fencing, paused, pausedBelief, crash, refused, lost, mark  bool
 
 	token string // one that was written beside a lane
 }
@@ -162,7 +163,8 @@ func (p *printer) moment(m *moment, before *[model.MaxNodes]lane, newTime bool) 
 	switch {
 	case m.violated:
 		usual = alarm
-		p.put(0, p.g.mark, alarm)
+		p.set(0, p.g.mark, alarm)
+		p.used.mark = true
 	case m.stroke == strokeRefused || m.stroke == strokeLost:
 		usual = warning
 	case m.folded:
@@ -207,27 +209,31 @@ func (p *printer) glyph(i int, now, before *lane, m *moment) {
 	case now.mode == down:
 		r = ' '
 	case now.bar == barTenure:
-		r, st = g.tenure, nodeStyle(now.owner)
+		r, st = g.tenure, nodeStyle(now.owner.Node)
 		if begins && !m.folded {
 			r = g.tenureFrom
+			p.used.tenureFrom = true
 		}
 		p.used.tenure = true
 	case before.bar == barTenure:
-		r, st = g.tenureTo, nodeStyle(before.owner)
+		r, st = g.tenureTo, nodeStyle(before.owner.Node)
+		p.used.tenure, p.used.tenureTo = true, true
 	case now.bar == barLeading && now.mode == asleep:
-		r, st = g.pausedBelief, nodeStyle(now.owner)
+		r, st = g.pausedBelief, nodeStyle(now.owner.Node)
 		p.used.pausedBelief = true
 	case now.bar == barLeading:
-		r, st = g.belief, nodeStyle(now.owner)
+		r, st = g.belief, nodeStyle(now.owner.Node)
 		if begins && !m.folded {
 			r = g.beliefFrom
+			p.used.beliefFrom = true
 		}
 		p.used.belief = true
 	case now.bar == barFencing && now.mode == running:
-		r, st = g.fencing, nodeStyle(now.owner)
+		r, st = g.fencing, nodeStyle(now.owner.Node)
 		p.used.fencing = true
 	case before.bar == barLeading:
-		r, st = g.beliefTo, nodeStyle(before.owner)
+		r, st = g.beliefTo, nodeStyle(before.owner.Node)
+		p.used.belief, p.used.beliefTo = true, true
 	case now.mode == asleep:
 		r = g.paused
 		p.used.paused = true
@@ -303,7 +309,7 @@ func (p *printer) label(i int, n model.Node, now, before *lane) {
 		return
 	}
 	text := strconv.FormatUint(now.token, 10)
-	st := nodeStyle(now.owner)
+	st := nodeStyle(now.owner.Node)
 	if now.bar == noBar {
 		st = dim
 	}
@@ -333,13 +339,17 @@ func (p *printer) label(i int, n model.Node, now, before *lane) {
 func (p *printer) violation(more bool) {
 	v := &p.o.Violation
 	w := p.o.width()
-	title := fmt.Sprintf(" VIOLATED: %v at %s ", v.Invariant, duration(v.At))
-	rule := strings.Repeat(string(p.g.rule), 3)
-	p.put(0, rule+title, alarm)
-	for x := width(rule + title); x < w; x++ {
+	// The rule stays one line: where the title has no room in it, its end goes below.
+	title := wrap(fmt.Sprintf("VIOLATED: %v at %s", v.Invariant, duration(v.At)), w-5, 0)
+	for x := range w {
 		p.set(x, p.g.rule, alarm)
 	}
+	p.put(3, " "+title[0]+" ", alarm)
 	p.flush()
+	for _, line := range title[1:] {
+		p.put(4, line, alarm)
+		p.flush()
+	}
 	for _, line := range wrap(clean(v.Describe(p.names)), w-4, 0) {
 		p.put(4, line, alarm)
 		p.flush()
@@ -359,9 +369,9 @@ func (p *printer) legend() {
 		symbol rune
 		what   string
 	}{
-		{u.tenure, g.tenure, "tenure in the store"},
+		{u.tenure, g.tenure, "tenure in the store" + ends(u.tenureFrom, g.tenureFrom, u.tenureTo, g.tenureTo)},
 		{u.fencing, g.fencing, "waits for the barrier"},
-		{u.belief, g.belief, "leads"},
+		{u.belief, g.belief, "leads" + ends(u.beliefFrom, g.beliefFrom, u.beliefTo, g.beliefTo)},
 		{u.pausedBelief, g.pausedBelief, "leads, standing still"},
 		{u.paused, g.paused, "stands still"},
 		{u.crash, g.crash, "crashes"},
@@ -380,6 +390,9 @@ func (p *printer) legend() {
 	if u.token != "" {
 		items = append(items, u.token+" token")
 	}
+	if u.mark { // by its place: the heads of arrows look the same
+		items = append(items, string(g.mark)+" at the left: the violation")
+	}
 	if len(items) == 0 {
 		return
 	}
@@ -394,6 +407,19 @@ func (p *printer) legend() {
 		x += width(item) + 3
 	}
 	p.flush()
+}
+
+// ends explains how a bar begins and ends, as far as it did.
+func ends(begins bool, from rune, stops bool, to rune) string {
+	switch {
+	case begins && stops:
+		return fmt.Sprintf(" (%c begins, %c ends)", from, to)
+	case begins:
+		return fmt.Sprintf(" (%c begins)", from)
+	case stops:
+		return fmt.Sprintf(" (%c ends)", to)
+	}
+	return ""
 }
 
 func (p *printer) set(x int, r rune, st style) {
