@@ -33,6 +33,22 @@ func TestReadmeShowsTheExampleThatRuns(t *testing.T) {
 	}
 }
 
+// TestReadmePictureIsDrawn: the picture is what the command draws.
+func TestReadmePictureIsDrawn(t *testing.T) {
+	_, drawn, _ := invoke(t, "replay", schedules+"frozen-client-mutant.json")
+	_, drawn, _ = strings.Cut(drawn, "\n\n")
+	drawn, _, ok := strings.Cut(drawn, "\n\n25 of 26")
+	text := readme(t)
+	for line := range strings.Lines(drawn) {
+		if line = strings.TrimRight(line, " \n"); line != "" && !strings.Contains(text, "    "+line+"\n") {
+			t.Errorf("the README has no line %q", line)
+		}
+	}
+	if !ok {
+		t.Errorf("cannot find the end of the picture:\n%s", drawn)
+	}
+}
+
 // TestReadmeHistoryIsOne: what the README tells people to write down can be
 // checked.
 func TestReadmeHistoryIsOne(t *testing.T) {

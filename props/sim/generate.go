@@ -325,7 +325,8 @@ func (g *generator) raw(w *World, r *rng, a Action, value int64) (Action, bool) 
 		case 1:
 			i := r.n(w.setup.cfg.Clients)
 			st := w.clients[i].State()
-			if a.As = ownerOf(st.Holder); uint64(st.Token) == a.Token || w.clients[i].phase == lease.Campaigning {
+			// A token that the holder may yet be granted is as good as its own.
+			if a.As = ownerOf(st.Holder); a.Token >= uint64(st.Token) || w.clients[i].phase == lease.Campaigning {
 				a.As.Seq += 1000
 			}
 		}

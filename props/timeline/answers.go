@@ -209,8 +209,8 @@ func (s *story) ends(e *model.Event) string {
 	return fmt.Sprintf("ends the tenure of %s under %d", s.owner(l.owner, e), l.token)
 }
 
-// as says which holder a request carried, where it is not the sender's only
-// one that the sentence is about.
+// as says which holder a request carried: where its node is not the sender, or
+// where the answer is about another incarnation of that node.
 func (s *story) as(e *model.Event) string {
 	other := s.other(e)
 	switch {

@@ -73,6 +73,7 @@ func TestWhatTheAnswerHasThatTheRequestHadNotIsSaid(t *testing.T) {
 		{c2, handled(client1, acquire, first, 0, granted, first, 34), "C1 acquires: granted 34 for 5s, ends the tenure of C2 under 33"},
 		{c2, handled(client1, acquire, first, 0, granted, first, 33), "C1 acquires: granted 33 for 5s, ends the tenure of C2 under 33"},
 		{first, handled(client1, acquire, second, 0, granted, second, 33), "C1 acquires as C1#2: granted 33 for 5s, ends the tenure of C1#1 under 33"},
+		{first, handled(client1, acquire, first, 0, granted, first, 34), "C1 acquires: granted 34 for 5s, ends the tenure of C1#1 under 33"},
 		{c2, handled(client1, acquire, first, 0, granted, c2, 33), "C1 acquires: granted 33, the tenure of C2"},
 		{first, handled(client1, acquire, process, 0, model.CodeHeld, first, 33), "C1 acquires as C1#1.1: refused, C1#1 holds 33"},
 		{first, handled(client2, acquire, first, 0, granted, first, 33), "C2 acquires as C1 again: still 33, for 5s"},
