@@ -92,6 +92,30 @@ func TestSomebodyLeadsWithinTheBoundOfCalm(t *testing.T) {
 	})
 }
 
+// A term from before the calm may renew and be over before it hears of that:
+// the lease runs out a TTL after the renewal, and 2*10+100+20+2*10 later
+// somebody leads.
+func TestARenewalMayOutliveItsTerm(t *testing.T) {
+	broken := set(model.Availability)
+	held := []model.Event{asks(a, 1, 500), granted(a, 1, 1), calm}
+	then := func(es ...model.Event) []model.Event { return append(held[:3:3], es...) }
+	renewed := func(t int64) model.Event { return at(t, renewed(a, 1, 1)) }
+	asked := granted(a, 1, 1)
+	asked.Req.Action = 2 // in the calm, the second event of its sequence
+	check(t, []sequence{
+		{name: "renewed, then over", cfg: calmConfig, events: then(renewed(10_120), at(10_130, stepsDown(a, 1, 1)), at(10_780, calmEnd))},
+		{name: "and the bound after it", cfg: calmConfig, events: then(renewed(10_120), at(10_130, stepsDown(a, 1, 1)), at(10_781, calmEnd)), want: broken,
+			first: model.Violation{Invariant: model.Availability, At: 10_781, Want: 780}},
+		{name: "over, then renewed", cfg: calmConfig, events: then(at(10_120, stepsDown(a, 1, 1)), renewed(10_130), at(10_790, calmEnd))},
+		{name: "and the bound after that", cfg: calmConfig, events: then(at(10_120, stepsDown(a, 1, 1)), renewed(10_130), at(10_791, calmEnd)), want: broken},
+		{name: "the last renewal counts", cfg: calmConfig, events: then(renewed(10_050), renewed(10_120), at(10_130, stepsDown(a, 1, 1)), at(10_781, calmEnd)), want: broken},
+		{name: "renewed for ever and never over is no excuse", cfg: calmConfig, events: then(renewed(10_120), renewed(10_320), renewed(10_520), at(10_671, calmEnd)), want: broken},
+		{name: "over and not renewed", cfg: calmConfig, events: then(at(10_130, stepsDown(a, 1, 1)), at(10_671, calmEnd)), want: broken},
+		{name: "a tenure that the calm began", cfg: calmConfig,
+			events: []model.Event{asks(a, 1, 500), calm, at(10_100, asked), renewed(10_200), at(10_210, stepsDown(a, 1, 1)), at(10_671, calmEnd)}, want: broken},
+	})
+}
+
 func TestAfterAReleaseNobodyWaitsForTheTTL(t *testing.T) {
 	broken := set(model.Availability)
 	// a holds; its release lands at 10_050, in calm. Then 2*10+100+20+2*10.
