@@ -88,8 +88,9 @@ func TestInterruptedIsUnknown(t *testing.T) {
 }
 
 func TestSoakEndsInTime(t *testing.T) {
+	// In so short a time it may not meet everything that it must.
 	code, out, errs := invoke(t, "soak", "50ms", "--seed", "9")
-	if code != exitHolds || !strings.Contains(out, "seed 9") {
+	if code == exitViolated || !strings.Contains(out, "seed 9") {
 		t.Errorf("exit %d: %s\n%s", code, errs, out)
 	}
 }
