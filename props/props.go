@@ -16,12 +16,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"fencepost/linearizability"
 	"fencepost/model"
 	"fencepost/props/judge"
 	"fencepost/props/sim"
@@ -75,11 +73,8 @@ const enough = 50
 // Dir are replayed first, unless RAPID_SEED asks for one run and no other.
 func Check(tb TB, p Property) {
 	tb.Helper()
-	if p.Dir == "" {
-		p.Dir = Dir
-	}
-	replayKept(tb, p)
-	r := run{p: p, want: model.SetOf(p.Invariant)}
+	r := newRun(p)
+	replayKept(tb, r.p)
 	quiet := &intercept{TB: tb}
 	defer func() {
 		if r.failure != nil {
@@ -87,49 +82,51 @@ func Check(tb TB, p Property) {
 		}
 	}()
 	rapid.Check(quiet, r.schedule)
-	unknown := false
-	if p.Reached != nil && r.counts.Runs >= enough {
-		if missing := p.Reached(&r.counts); missing != "" {
-			tb.Errorf("%v is unknown on %s: in %d schedules there were no %s, so it was not put to the test", p.Invariant, p.Subject.Name, r.counts.Runs, missing)
+	unknown, counts := false, &r.trial.Counts
+	if p.Reached != nil && counts.Runs >= enough {
+		if missing := p.Reached(counts); missing != "" {
+			tb.Errorf("%v is unknown on %s: in %d schedules there were no %s, so it was not put to the test", p.Invariant, p.Subject.Name, counts.Runs, missing)
 			unknown = true
 		}
 	}
-	if r.undecided > 0 {
-		tb.Errorf("%v is unknown on %s: the histories of %d schedules could not be decided", p.Invariant, p.Subject.Name, r.undecided)
+	if r.trial.Undecided > 0 {
+		tb.Errorf("%v is unknown on %s: the histories of %d schedules could not be decided", p.Invariant, p.Subject.Name, r.trial.Undecided)
 		unknown = true
 	}
 	if unknown {
 		return
 	}
-	effective, all := r.counts.Actions()
+	effective, all := counts.Actions()
 	tb.Logf("%v holds on %s: %d schedules of %s, %d actions (%d effective), %d takeovers, %d stale requests refused, %d restarts",
-		p.Invariant, p.Subject.Name, r.counts.Runs, p.Profile.Name, all, effective, r.counts.Takeovers, r.counts.StaleRefused,
-		r.counts.ClientRestarts+r.counts.StoreRestarts+r.counts.Storage)
+		p.Invariant, p.Subject.Name, counts.Runs, p.Profile.Name, all, effective, counts.Takeovers, counts.StaleRefused,
+		counts.ClientRestarts+counts.StoreRestarts+counts.Storage)
 }
 
 // run is one Check.
 type run struct {
-	p         Property
-	want      model.Set
-	counts    sim.Counts
-	undecided int // schedules whose history could not be decided
-	failure   *judge.Failure
-	draws     []uint64 // of the failing schedule
-	actions   []sim.Action
-	trace     sim.Trace
+	p       Property
+	trial   judge.Trial
+	failure *judge.Failure
+	draws   []uint64 // of the failing schedule
+}
+
+func newRun(p Property) run {
+	if p.Dir == "" {
+		p.Dir = Dir
+	}
+	return run{p: p, trial: judge.Trial{Subject: p.Subject, Want: model.SetOf(p.Invariant), Config: p.Config}}
 }
 
 // source draws from rapid. Rapid's integers favour small values; folding each
 // into what came before gives every choice the entropy of all.
 type source struct {
 	t     *rapid.T
-	gen   *rapid.Generator[uint64]
 	state uint64
 	draws []uint64
 }
 
 func (s *source) Uint64() uint64 {
-	d := s.gen.Draw(s.t, "")
+	d := numbers.Draw(s.t, "")
 	s.draws = append(s.draws, d)
 	s.state = (s.state^d)*0x9e3779b97f4a7c15 + 0x2545f4914f6cdd1d
 	z := (s.state ^ s.state>>32) * 0xd6e8feb86659fd93
@@ -140,16 +137,16 @@ var numbers = rapid.Uint64()
 
 // schedule is the property as rapid calls it.
 func (r *run) schedule(t *rapid.T) {
-	src := &source{t: t, gen: numbers}
+	src := &source{t: t}
 	if r.failure != nil {
 		r.again(t, src)
 		return
 	}
-	steps := stepsFlag()
-	if steps == 0 {
-		steps = 100 + int(src.Uint64()%51)
+	least, most := 100, 150
+	if n := stepsFlag(); n > 0 {
+		least, most = n, n
 	}
-	if err := r.one(src, steps); err != nil {
+	if err := r.one(src, least, most); err != nil {
 		t.Fatalf("%v", err)
 	}
 	if r.failure != nil {
@@ -158,41 +155,15 @@ func (r *run) schedule(t *rapid.T) {
 	}
 }
 
-// one draws a schedule, runs it, and keeps what it reached or how it failed.
-func (r *run) one(src sim.Source, steps int) error {
-	cfg := sim.RandomConfig(src)
-	if r.p.Config != nil {
-		r.p.Config(&cfg)
-	}
-	opts := sim.Options{Monitor: true, Only: r.want, Lockstep: r.want.Has(model.Lockstep)}
-	linearize := r.want.Has(model.Linearizability)
-	if linearize {
-		r.trace.Events = r.trace.Events[:0]
-		opts.Trace = &r.trace
-	}
-	w, err := sim.NewWorld(cfg, r.p.Subject, opts)
+// one tries one schedule, and keeps how it failed.
+func (r *run) one(src sim.Source, least, most int) error {
+	f, err := r.trial.Run(src, &r.p.Profile, least, most)
 	if err != nil {
 		return fmt.Errorf("the drawn configuration is refused: %w", err)
 	}
-	r.actions = sim.AppendGenerated(r.actions[:0], src, &r.p.Profile, &w, steps, nil)
-	violated, first := w.Violated(), w.First()
-	if linearize && violated == 0 {
-		switch judge.Linearize(r.trace.Events, &cfg) {
-		case linearizability.Violated:
-			violated, first = r.want, model.Violation{Invariant: model.Linearizability, At: int64(w.Now())}
-		case linearizability.Unknown:
-			r.undecided++
-		}
+	if r.failure = f; f != nil {
+		f.Number = int(r.trial.Counts.Runs)
 	}
-	if violated == 0 {
-		c := w.Counts()
-		c.Runs = 1
-		r.counts.Add(c)
-		return nil
-	}
-	r.failure = &judge.Failure{Number: int(r.counts.Runs) + 1, Profile: r.p.Profile.Name,
-		Result:   sim.Result{Violated: violated, First: first, Mismatch: w.Mismatch(), Applied: len(r.actions)},
-		Schedule: &sim.Schedule{Config: cfg, Subject: r.p.Subject.Name, Actions: slices.Clone(r.actions)}}
 	return nil
 }
 
@@ -200,12 +171,9 @@ func (r *run) one(src sim.Source, steps int) error {
 // action: the body of a native fuzz target.
 func CheckBytes(tb TB, p Property, data []byte) {
 	tb.Helper()
-	if p.Dir == "" {
-		p.Dir = Dir
-	}
-	r := run{p: p, want: model.SetOf(p.Invariant)}
+	r := newRun(p)
 	steps := min(len(data)/8, 150)
-	if err := r.one(&fuzzed{data}, steps); err != nil {
+	if err := r.one(&fuzzed{data}, steps, steps); err != nil {
 		tb.Fatalf("%v", err)
 	}
 	if r.failure != nil {
@@ -250,12 +218,12 @@ func stepsFlag() int {
 // report minimises the failure, writes its file and tells the whole story.
 func (r *run) report(tb TB, seed string) {
 	tb.Helper()
-	s := r.failure.Minimize(r.p.Subject, r.want)
+	s := r.failure.Minimize(r.p.Subject, r.trial.Want)
 	path, err := s.WriteFile(r.p.Dir)
 	if err != nil {
 		tb.Logf("the counterexample could not be written: %v", err)
 	}
-	tb.Errorf("%s", Explain(s, r.p.Subject, r.want))
+	tb.Errorf("%s", Explain(s, r.p.Subject, r.trial.Want))
 	test := fmt.Sprintf("go test -run '^%s$'", strings.ReplaceAll(regexp.QuoteMeta(tb.Name()), "/", "$/^"))
 	again := "the file that the fuzzer wrote"
 	if strings.Contains(tb.Name(), "/") {
@@ -282,8 +250,6 @@ func Explain(s *sim.Schedule, subject sim.Subject, want model.Set) string {
 	if r.Violated == 0 {
 		return ""
 	}
-	var trace sim.Trace
-	s.Run(subject, sim.Options{Monitor: true, Only: want, Lockstep: want.Has(model.Lockstep), Trace: &trace})
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%v is violated on %s: %s\n", r.First.Invariant, subject.Name, r.First.Describe(sim.Names()))
 	if r.Violated.Has(model.Lockstep) {
@@ -291,7 +257,7 @@ func Explain(s *sim.Schedule, subject sim.Subject, want model.Set) string {
 			sim.Line(&r.Mismatch.Event), cmp.Diff(r.Mismatch.Want, r.Mismatch.Got))
 	}
 	b.WriteByte('\n')
-	if err := timeline.Render(&b, trace.Events, sim.Names(), timeline.Options{Violation: r.First}); err != nil {
+	if err := timeline.Render(&b, judge.Trace(s, subject, want).Events, sim.Names(), timeline.Options{Violation: r.First}); err != nil {
 		fmt.Fprintf(&b, "no timeline: %v", err)
 	}
 	return b.String()

@@ -99,7 +99,9 @@ func huntAll(e *env, seed uint64, limit int, bugs []mutant.Mutant) hunt {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(bugs); i = next.Add(1) - 1 {
 				m := bugs[i]
-				got, err := m.Hunt(e.ctx, seed, limit, judgeFor(m))
+				got, err := m.Hunt(e.ctx, seed, limit, func(s *sim.Schedule, subject sim.Subject) sim.Result {
+					return judge.Run(s, subject, m.Judged()).Result
+				})
 				h.rows[i] = mutantJSON{Name: m.Name, Caught: err == nil, Schedules: got.Schedules, Breaks: m.Breaks, Seen: m.Seen}
 				if h.errs[i] = err; err == nil {
 					h.rows[i].Invariant, h.rows[i].Actions = got.Invariant, len(got.Schedule.Actions)
@@ -139,13 +141,4 @@ func (h hunt) print(e *env) {
 	if slices.Sort(lengths); len(lengths) > 1 && len(lengths) == len(h.rows) {
 		e.printf("\nAll %d caught; minimised counterexamples have %d actions in the median, %d at most.\n", len(h.rows), lengths[len(lengths)/2], lengths[len(lengths)-1])
 	}
-}
-
-// judgeFor checks linearizability too where the bug may show only there.
-func judgeFor(m mutant.Mutant) mutant.Judge {
-	want := judge.All &^ model.SetOf(model.Lockstep)
-	if !m.May.Has(model.Linearizability) {
-		want &^= model.SetOf(model.Linearizability)
-	}
-	return func(s *sim.Schedule, subject sim.Subject) sim.Result { return judge.Run(s, subject, want).Result }
 }

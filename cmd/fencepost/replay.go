@@ -107,7 +107,7 @@ func (c *replayCmd) one(e *env, file string) error {
 	}
 	e.printf("%s: %s\nsubject %s, expects %v\n\n", s.Name, s.Shows, s.Subject, s.Expect)
 	if c.Trace {
-		trace := traceOf(s, subject, want)
+		trace := judge.Trace(s, subject, want)
 		if _, err := trace.WriteTo(e.out); err != nil {
 			return err
 		}
@@ -156,22 +156,16 @@ func (c *replayCmd) html(s *sim.Schedule, subject sim.Subject, want model.Set, r
 		return err
 	}
 	defer f.Close()
-	trace := traceOf(s, subject, want)
+	trace := judge.Trace(s, subject, want)
 	if err := timeline.HTML(f, trace.Events, sim.Names(), timeline.Options{Title: s.Name, Violation: r.First, MaxRows: 2000}); err != nil {
 		return err
 	}
 	return f.Close()
 }
 
-func traceOf(s *sim.Schedule, subject sim.Subject, want model.Set) *sim.Trace {
-	var trace sim.Trace
-	s.Run(subject, sim.Options{Monitor: true, Only: want, Lockstep: want.Has(model.Lockstep), Trace: &trace})
-	return &trace
-}
-
 // draw draws a run of s as a timeline.
 func (e *env) draw(s *sim.Schedule, subject sim.Subject, want model.Set, r judge.Result, ascii bool) error {
-	return timeline.Render(e.out, traceOf(s, subject, want).Events, sim.Names(), timeline.Options{Violation: r.First, ASCII: ascii, Width: e.width})
+	return timeline.Render(e.out, judge.Trace(s, subject, want).Events, sim.Names(), timeline.Options{Violation: r.First, ASCII: ascii, Width: e.width})
 }
 
 func setNames(s model.Set) []string {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,7 @@ import (
 )
 
 // All is every invariant.
-var All = model.SetOf(model.TokenMonotonicity, model.StorageSafety, model.BeliefSafety, model.BeliefOwnership, model.Continuity,
-	model.Linearizability, model.Durability, model.Availability, model.Barrier, model.Attribution, model.Lockstep)
+var All = model.SetOf(slices.Collect(model.Invariants())...)
 
 // Result is what a run came to.
 type Result struct {
@@ -50,6 +50,14 @@ func Run(s *sim.Schedule, subject sim.Subject, want model.Set) Result {
 		}
 	}
 	return r
+}
+
+// Trace is what happens when s is applied to subject, until an invariant in
+// want that shows during a run breaks.
+func Trace(s *sim.Schedule, subject sim.Subject, want model.Set) *sim.Trace {
+	var trace sim.Trace
+	s.Run(subject, options(want, &trace))
+	return &trace
 }
 
 func unexplained(at int64) (model.Set, model.Violation) {
@@ -119,13 +127,18 @@ func (s Sweep) Run(ctx context.Context, clock func() time.Duration) Report {
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
-			w := worker{sweep: &s}
+			t := Trial{Subject: s.Subject, Want: s.Want, Config: s.Config}
 			for ctx.Err() == nil {
 				i := next.Add(1) - 1
 				if i >= stop.Load() {
 					break
 				}
-				if f := w.one(int(i)); f != nil {
+				f, err := t.Run(Source(s.Seed, int(i)), &s.Profiles[int(i)%len(s.Profiles)], s.MinSteps, s.MaxSteps)
+				if err != nil {
+					panic(err) // a drawn configuration is valid, unless Config spoils it
+				}
+				if f != nil {
+					f.Number = int(i)
 					mu.Lock()
 					if out.Failure == nil || f.Number < out.Failure.Number {
 						out.Failure = f
@@ -138,9 +151,9 @@ func (s Sweep) Run(ctx context.Context, clock func() time.Duration) Report {
 				}
 			}
 			mu.Lock()
-			out.Counts.Add(&w.counts)
-			out.Histories += w.histories
-			out.Undecided += w.undecided
+			out.Counts.Add(&t.Counts)
+			out.Histories += t.Histories
+			out.Undecided += t.Undecided
 			mu.Unlock()
 		})
 	}
@@ -149,65 +162,8 @@ func (s Sweep) Run(ctx context.Context, clock func() time.Duration) Report {
 	return out
 }
 
-type worker struct {
-	sweep     *Sweep
-	counts    sim.Counts
-	histories int64
-	undecided int64
-	actions   []sim.Action
-	trace     sim.Trace
-}
-
 // Source is the seeded generator of schedule number i of a sweep.
 func Source(seed uint64, i int) sim.Source { return rand.NewPCG(seed, uint64(i)) }
-
-func (w *worker) one(i int) *Failure {
-	s := w.sweep
-	src := Source(s.Seed, i)
-	cfg := sim.RandomConfig(src)
-	if s.Config != nil {
-		s.Config(&cfg)
-	}
-	p := &s.Profiles[i%len(s.Profiles)]
-	steps := s.MinSteps
-	if s.MaxSteps > s.MinSteps {
-		steps += int(src.Uint64() % uint64(s.MaxSteps-s.MinSteps+1))
-	}
-	var trace *sim.Trace
-	if s.Want.Has(model.Linearizability) {
-		w.trace.Events = w.trace.Events[:0]
-		trace = &w.trace
-	}
-	opts := options(s.Want, trace)
-	world, err := sim.NewWorld(cfg, s.Subject, opts)
-	if err != nil {
-		panic(err) // a drawn configuration is valid
-	}
-	w.actions = sim.AppendGenerated(w.actions[:0], src, p, &world, steps, nil)
-	c := world.Counts()
-	c.Runs = 1
-	if world.Waived() != 0 {
-		c.Waived = 1
-	}
-	w.counts.Add(c)
-	violated, first := world.Violated(), world.First()
-	if trace != nil && violated == 0 {
-		w.histories++
-		switch Linearize(w.trace.Events, &cfg) {
-		case linearizability.Violated:
-			violated, first = unexplained(int64(world.Now()))
-		case linearizability.Unknown:
-			w.undecided++
-		}
-	}
-	if violated == 0 {
-		return nil
-	}
-	return &Failure{Number: i, Profile: p.Name,
-		Result: sim.Result{Violated: violated, First: first, Waived: world.Waived(), Mismatch: world.Mismatch(), Applied: len(w.actions)},
-		Schedule: &sim.Schedule{Subject: s.Subject.Name, Config: cfg,
-			Actions: append([]sim.Action(nil), w.actions...)}}
-}
 
 // Minimize makes the failure's schedule short and ready to be written. For a
 // planted bug it is an expected failure; for anything else it expects none, and

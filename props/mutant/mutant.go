@@ -44,6 +44,19 @@ type Mutant struct {
 	Steer func(*sim.Config, *sim.Profile)
 }
 
+// Judged is the set of invariants to hunt m by. Lockstep would tell of any bug
+// in a store at its first odd answer, long before it does harm, and a check for
+// linearizability costs time where the bug is not to show there.
+func (m Mutant) Judged() model.Set {
+	var s model.Set
+	for v := range model.Invariants() {
+		if v != model.Lockstep && (v != model.Linearizability || m.May.Has(v)) {
+			s |= model.SetOf(v)
+		}
+	}
+	return s
+}
+
 const prefix = "mutant:"
 
 // All are the planted bugs, in a fixed order: clients, stores, storages.

@@ -31,7 +31,7 @@ func judgeFor(m Mutant) Judge {
 		return nil
 	}
 	return func(s *sim.Schedule, subject sim.Subject) sim.Result {
-		return judge.Run(s, subject, judge.All&^model.SetOf(model.Lockstep)).Result
+		return judge.Run(s, subject, m.Judged()).Result
 	}
 }
 

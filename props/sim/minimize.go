@@ -317,9 +317,6 @@ func (m *minimizer) retarget() (changed bool) {
 				}
 			}
 			for k := range moved {
-				if k >= len(moved) {
-					break
-				}
 				next := append(append(m.buf[:0], moved[:k]...), moved[k+1:]...)
 				m.buf = next
 				if m.try(next) {
