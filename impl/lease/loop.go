@@ -182,7 +182,7 @@ func (l *loop) workEnded(err error) {
 	if err != nil && !j.toldOfEnd(err) {
 		l.err = err
 	}
-	l.client.EndWork(now)
+	l.send(l.client.EndWork(now))
 	l.send(l.client.Resign(now))
 	l.settle(now, ErrResigned)
 	l.job = nil
