@@ -31,6 +31,13 @@ const Keys = 4
 // where the barrier is on, until it ends, and for a resigned leader until its
 // work has stopped.
 type Monitor struct {
+	recall
+	grants grants
+	led    led
+}
+
+// recall is what a Monitor remembers but for the latest grants and terms.
+type recall struct {
 	cfg MonitorConfig
 
 	last    uint64 // the highest token granted
@@ -40,8 +47,6 @@ type Monitor struct {
 	deleted uint64 // terms up to this token lost their lease to an operator
 
 	acting [MaxNodes]term // Token 0: not acting
-	grants grants
-	led    led
 
 	seen   uint64 // highest token the storage has processed
 	leader Node   // led under fenced
@@ -86,7 +91,7 @@ type calm struct {
 
 // NewMonitor is a Monitor at the beginning of a run.
 func NewMonitor(cfg MonitorConfig) Monitor {
-	return Monitor{cfg: cfg, last: max(cfg.First, 1) - 1}
+	return Monitor{recall: recall{cfg: cfg, last: max(cfg.First, 1) - 1}}
 }
 
 // Violated is the set of invariants broken by the event that broke the first

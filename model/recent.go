@@ -34,15 +34,22 @@ type led struct {
 // add notes a term and reports whether its token is new, as far as can be
 // remembered.
 func (l *led) add(token uint64) bool {
-	if token <= l.top {
-		for _, t := range l.ring[:min(l.n, span)] {
-			if t == token {
-				return false
-			}
-		}
+	if l.has(token) {
+		return false
 	}
 	l.ring[l.n%span] = token
 	l.top = max(l.top, token)
 	l.n++
 	return true
+}
+
+func (l *led) has(token uint64) bool {
+	if token <= l.top {
+		for _, t := range l.ring[:min(l.n, span)] {
+			if t == token {
+				return true
+			}
+		}
+	}
+	return false
 }

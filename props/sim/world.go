@@ -39,14 +39,24 @@ type Options struct {
 // World is the whole state of a run. Assigning it is a snapshot, but for the
 // Trace that both then append to.
 type World struct {
+	frame
+
+	nodes   [model.MaxNodes]node
+	clients [MaxClients]client
+	msgs    [MaxMessages]message
+
+	monitor  model.Monitor
+	mismatch Mismatch
+	counts   Counts
+}
+
+// frame is what a World has one of.
+type frame struct {
 	setup *setup
 
 	now     int64
-	nodes   [model.MaxNodes]node
 	store   StoreState
 	storage StorageState
-	clients [MaxClients]client
-	msgs    [MaxMessages]message
 	nmsgs   int
 	cuts    [model.MaxNodes]uint16
 
@@ -54,13 +64,10 @@ type World struct {
 	action  int32
 	nextMsg int32
 
-	monitor  model.Monitor
 	lease    model.LeaseSpec
 	guard    model.StorageSpec
-	mismatch Mismatch
 	violated model.Set
 	first    model.Violation
-	counts   Counts
 }
 
 // setup is what never changes during a run.
@@ -139,7 +146,7 @@ func newWorld(s *setup) World {
 // begin makes w the World at the beginning of a run.
 func (w *World) begin(s *setup) {
 	cfg := &s.cfg
-	*w = World{setup: s}
+	*w = World{frame: frame{setup: s}}
 	for n := range w.nodes {
 		off := int64(cfg.Offsets[n])
 		w.nodes[n] = node{rate: million, origin: -off, wall: off}
