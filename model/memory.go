@@ -25,14 +25,15 @@ func (m *Monitor) Memory() Memory {
 		Seen: m.seen, Fenced: m.fenced, Forged: m.forged, Values: m.values, Longest: m.longest, Short: m.short}
 }
 
-// Remember makes m a Monitor that remembers mem, no grant, no term and nobody
-// who acts as leader; [Monitor.RememberGrant],
-// [Monitor.RememberTerm] and [Monitor.RememberActing] add them.
-func (m *Monitor) Remember(mem *Memory) {
+// Forget makes m forget all grants and terms.
+func (m *Monitor) Forget() { m.grants.n, m.led.n, m.led.top = 0, 0, 0 }
+
+// Recall makes m a Monitor that remembers mem, the grants and terms that it
+// does, and nobody who acts as leader; [Monitor.RememberGrant],
+// [Monitor.RememberTerm] and [Monitor.RememberActing] add to them.
+func (m *Monitor) Recall(mem *Memory) {
 	m.recall = recall{cfg: m.cfg, last: mem.Last, tenure: term{mem.Tenure, mem.Token}, held: mem.Held, over: mem.Over, deleted: mem.Deleted,
 		seen: mem.Seen, fenced: mem.Fenced, forged: mem.Forged, values: mem.Values, longest: mem.Longest, short: mem.Short}
-	m.grants.n = 0
-	m.led.n, m.led.top = 0, 0
 }
 
 // Owner is whom token was granted to, nobody where that is not known any more.

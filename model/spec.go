@@ -35,6 +35,26 @@ type LeaseSpec struct {
 	lapsed int64 // when, on the store's clock, once known
 }
 
+// LeaseMemory is what a LeaseSpec remembers beside its exported fields. Instants
+// are on the store's clock.
+type LeaseMemory struct {
+	Owner  Owner // of the last tenure; nobody once it was released or deleted
+	Until  int64 // its end
+	TTL    int64 // the largest granted in it
+	Known  bool  // somebody was told that it lapsed
+	Lapsed int64 // when, once known
+}
+
+// Memory is what s remembers.
+func (s *LeaseSpec) Memory() LeaseMemory {
+	return LeaseMemory{s.owner, s.until, s.ttl, s.known, s.lapsed}
+}
+
+// Remember makes s remember m.
+func (s *LeaseSpec) Remember(m LeaseMemory) {
+	s.owner, s.until, s.ttl, s.known, s.lapsed = m.Owner, m.Until, m.TTL, m.Known, m.Lapsed
+}
+
 // Holder is who holds the lease at now on the store's clock.
 func (s *LeaseSpec) Holder(now int64) Owner {
 	if s.owner != (Owner{}) && !s.known && now < s.until {

@@ -40,6 +40,7 @@ func (w *World) calm(a *Action) {
 	}
 	every, delay := int64(a.every()), int64(a.Delay)
 	w.emit(&model.Event{Kind: model.KindCalm, Remaining: delay, TTL: every})
+	w.calming = true
 	began := w.now
 	settled := began + delay
 	for tick, end := w.now, w.now+int64(a.D); w.violated == 0; {
@@ -69,6 +70,7 @@ func (w *World) calm(a *Action) {
 			break
 		}
 	}
+	w.calming = false
 	w.emit(&model.Event{Kind: model.KindCalmEnd})
 }
 
@@ -83,7 +85,7 @@ func (c *Config) roomy(delay, every time.Duration) bool {
 		senders++
 	}
 	apart := max(c.Lease.Retry(), every)
-	return senders*(1+int((2*delay+apart-1)/apart)) <= c.messages()
+	return senders*(1+int((2*delay+apart-1)/apart)) <= MaxMessages
 }
 
 // every is how far apart the ticks of a calm are, a millisecond at the least.

@@ -9,6 +9,21 @@ import (
 
 func (w *World) cut(a, b model.Node) bool { return w.cuts[a]&(1<<b) != 0 }
 
+// room is how many messages may be in flight. To lose more is a fault, of which
+// there are none in a calm.
+func (w *World) room() int {
+	if w.calming {
+		return MaxMessages
+	}
+	return w.setup.cfg.messages()
+}
+
+// InFlight is how many messages are in flight.
+func (w *World) InFlight() int { return w.nmsgs }
+
+// Message names the i-th message in flight.
+func (w *World) Message(i int) model.Msg { return w.msgs[i].id }
+
 func (w *World) find(id model.Msg) int {
 	for i := range w.nmsgs {
 		if w.msgs[i].id == id {
@@ -51,7 +66,7 @@ func (w *World) send(from, to model.Node, m message) {
 }
 
 func (w *World) post(m message) {
-	if w.nmsgs == w.setup.cfg.messages() {
+	if w.nmsgs >= w.room() {
 		w.lose(m, model.ReasonOverflow)
 		return
 	}
@@ -62,7 +77,7 @@ func (w *World) post(m message) {
 
 func (w *World) duplicate(id model.Msg) bool {
 	i := w.find(id)
-	if i < 0 || w.nmsgs == w.setup.cfg.messages() {
+	if i < 0 || w.nmsgs >= w.room() {
 		return false
 	}
 	m := w.msgs[i]

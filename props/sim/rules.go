@@ -17,6 +17,8 @@ type Subject struct {
 	Store   StoreRules
 	Client  ClientRules
 	Storage StorageRules
+	// Layout is for rules that keep more in memory than the built-in ones.
+	Layout Layout
 }
 
 // Builtin is the implementation in impl.

@@ -63,6 +63,7 @@ type frame struct {
 	tenure  tenure
 	action  int32
 	nextMsg int32
+	calming bool
 
 	lease    model.LeaseSpec
 	guard    model.StorageSpec
@@ -189,6 +190,10 @@ func (w *World) Mismatch() Mismatch { return w.mismatch }
 // Counts are what the run did so far.
 func (w *World) Counts() *Counts { return &w.counts }
 
+// Landed is what the last write to key that landed has put there, as the
+// monitor saw it.
+func (w *World) Landed(key uint8) int64 { return w.monitor.Memory().Values[key] }
+
 // Value is what the storage holds under key.
 func (w *World) Value(key uint8) int64 { return w.storage.Values[key] }
 
@@ -197,6 +202,9 @@ func (w *World) Record() (r lease.Record, held bool) {
 	_, _, _, held = w.setup.subject.Store.Tenure(&w.store, w.nodes[StoreNode].clocks())
 	return w.store.Record, held
 }
+
+// Up reports whether n runs: it has not crashed and does not stand still.
+func (w *World) Up(n model.Node) bool { return w.nodes[n].up() }
 
 // Client is the state of the i-th client, and whether it acts as leader.
 func (w *World) Client(i int) (lease.ClientState, bool) {

@@ -1,0 +1,1124 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+// What a World made from a key begins with: the reading of every clock, and
+// the incarnation of every client, older ones counting down from there.
+const (
+	clockBase   = int64(1) << 40
+	currentBase = 1 << 10
+)
+
+// refs are the references to incarnations that belong to nobody's block.
+const (
+	refHolder  = iota // in the store's record
+	refTenure         // what the observer last saw there
+	refJudged         // what the monitor last saw there
+	refSpec           // what the specification has
+	refScratch        // what a planted bug has
+	refReply
+	refCount
+)
+
+// codec writes the key of a World, or reads one: one traversal for both, so
+// that the two cannot part. It works on a picture of the World, from which
+// everything that does not matter has been taken out before it writes, and
+// from which the World is made after it has read.
+type codec struct {
+	sp      *Space
+	w       *World
+	b       []byte
+	reading bool
+
+	rec     lease.Record
+	running bool
+	mem     model.Memory
+	spec    model.LeaseMemory
+	refs    [refCount]model.Owner
+	state   [MaxClients]lease.ClientState
+	seen    [MaxClients]incarnations
+	odd     bool
+
+	exact  bool   // tokens as they are, not by rank
+	shift  uint64 // below the lowest token that may be referred to
+	tokens uint64 // those that are, counted from shift
+	bearer [64]model.Owner
+
+	whose [MaxMessages]int8 // the client that sent it or gets it
+	dead  [MaxMessages]bool
+	order [MaxMessages]int8 // of the messages in the key
+	n     int               // of them so far
+	same  [MaxMessages]bool // equal to the one before
+
+	head   []byte
+	blocks [MaxClients][]byte
+	parts  [MaxMessages][]byte
+}
+
+// incarnations are those of one client that something still refers to, the
+// latest first, and not the present one.
+type incarnations struct {
+	present uint64
+	n       int
+	older   [MaxMessages + refCount]uint64
+}
+
+func packed(o model.Owner) uint64 { return uint64(o.Boot)<<32 | uint64(o.Seq) }
+
+func (in *incarnations) add(o model.Owner) {
+	x := packed(o)
+	if x == in.present {
+		return
+	}
+	i := 0
+	for ; i < in.n; i++ {
+		if in.older[i] == x {
+			return
+		}
+		if in.older[i] < x {
+			break
+		}
+	}
+	copy(in.older[i+1:in.n+1], in.older[i:in.n])
+	in.older[i] = x
+	in.n++
+}
+
+// age is how many that something refers to are later than o.
+func (in *incarnations) age(o model.Owner) uint64 {
+	x := packed(o)
+	if x == in.present {
+		return 0
+	}
+	for i, y := range in.older[:in.n] {
+		if x == y {
+			return uint64(i + 1)
+		}
+	}
+	panic("sim: an incarnation that was not gathered")
+}
+
+// AppendKey appends the key of w. Worlds of one key go on alike.
+func (sp *Space) AppendKey(dst []byte, w *World) []byte {
+	c := &sp.c
+	c.w, c.reading = w, false
+	c.gather()
+	n := sp.setup.cfg.Clients
+	c.b = c.head[:0]
+	c.header()
+	c.head = c.b
+	for i := range n {
+		c.b = c.blocks[i][:0]
+		c.client(i)
+		c.blocks[i] = c.b
+	}
+	var at [MaxClients]int8
+	for i := range n {
+		at[i] = int8(i)
+		if sp.red&Symmetry != 0 {
+			for j := i; j > 0 && bytes.Compare(c.blocks[at[j]], c.blocks[at[j-1]]) < 0; j-- {
+				at[j], at[j-1] = at[j-1], at[j]
+			}
+		}
+	}
+	dst = append(dst, c.head...)
+	for _, i := range at[:n] {
+		dst = append(dst, c.blocks[i]...)
+	}
+	if sp.red&MessageOrder == 0 {
+		for _, i := range at[:n] {
+			for k := range w.nmsgs {
+				if c.whose[k] == i {
+					dst = append(dst, byte(k))
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// Decode makes w a World with that key. The key must be one of this space.
+func (sp *Space) Decode(key []byte, w *World) {
+	c := &sp.c
+	w.CopyFrom(&sp.template)
+	c.w, c.reading, c.b = w, true, key
+	c.n, c.refs, c.mem, c.spec, c.rec, c.odd = 0, [refCount]model.Owner{}, model.Memory{}, model.LeaseMemory{}, lease.Record{}, false
+	c.bearer = [64]model.Owner{}
+	for i := range sp.used() {
+		w.nodes[i] = node{rate: million, elapsed: clockBase, wall: w.nodes[i].wall}
+		w.nodes[i].wall = 0
+	}
+	w.nmsgs = 0
+	c.header()
+	for i := range sp.setup.cfg.Clients {
+		c.client(i)
+	}
+	if sp.red&MessageOrder == 0 {
+		var msgs [MaxMessages]message
+		copy(msgs[:], w.msgs[:w.nmsgs])
+		for i := range w.nmsgs {
+			w.msgs[c.b[i]] = msgs[i]
+		}
+		c.b = c.b[w.nmsgs:]
+	}
+	if len(c.b) != 0 {
+		panic(fmt.Sprintf("sim: a key with %d bytes too many: of another space", len(c.b)))
+	}
+	c.restore()
+}
+
+// Same reports whether message i of the World last decoded equals the one
+// before it.
+func (sp *Space) Same(i int) bool { return sp.c.same[i] }
+
+// gather takes the picture of the World, and finds what tokens and
+// incarnations it refers to.
+func (c *codec) gather() {
+	sp, w := c.sp, c.w
+	n := sp.setup.cfg.Clients
+	c.rec, c.running, c.mem = w.store.Record, w.tenure.running, w.monitor.Memory()
+	c.shift = 0
+	if top := uint64(c.rec.Token); top > 62 {
+		c.shift = top - 62
+	}
+	c.tokens, c.odd, c.bearer = 0, false, [64]model.Owner{}
+	c.gatherStore()
+	for i := range n {
+		c.gatherClient(i)
+	}
+	for i := range w.nmsgs {
+		c.gatherMessage(i)
+	}
+	for i := range c.refs {
+		if o := c.refs[i]; o.Node != 0 && sp.red&IncarnationRanks != 0 {
+			c.seen[o.Node-firstClient].add(o)
+		}
+	}
+	if !sp.tightStorage || !sp.tightStore {
+		c.gatherLoose()
+	}
+	c.exact = sp.red&TokenRanks == 0 || c.exact
+	c.gatherOdd()
+}
+
+func (c *codec) gatherStore() {
+	sp, w := c.sp, c.w
+	rec, up := &c.rec, !w.nodes[StoreNode].crashed
+	if sp.tightStore {
+		now := w.nodes[StoreNode].clocks().Boot
+		delay := sp.setup.delay
+		if !sp.storeCrashes && rec.Status == lease.Running && now >= rec.Expires {
+			rec.Status = lease.Lapsed // whether somebody was told of it shows at a restart
+		}
+		if rec.Status == lease.Lapsed && (delay == 0 || !sp.storeCrashes && now >= rec.Expires+delay) {
+			rec.Status = lease.Free
+		}
+		if rec.Status != lease.Running {
+			rec.Holder, rec.TTL = lease.Holder{}, 0
+			if !c.mem.Held {
+				c.mem.Over = true
+			}
+		}
+		if rec.Status == lease.Free {
+			rec.Expires = 0
+		}
+		if !up && rec.Status == lease.Running {
+			rec.Expires = now // a restart holds it for the whole TTL anew
+		}
+	}
+	c.refs = [refCount]model.Owner{refHolder: ownerOf(rec.Holder), refTenure: w.tenure.owner, refJudged: c.mem.Tenure}
+	if sp.tightStore {
+		c.refs[refTenure] = c.refs[refHolder]
+		if !c.mem.Held && c.mem.Over {
+			c.refs[refJudged], c.mem.Token = c.refs[refHolder], uint64(rec.Token)
+		}
+	}
+	if sp.setup.opts.Lockstep {
+		c.spec = w.lease.Memory()
+		c.refs[refSpec] = c.spec.Owner
+	}
+	c.exact = uint64(rec.Token) != c.mem.Last || uint64(rec.Token) < uint64(w.storage.Highest) || uint64(rec.Token) < c.mem.Token
+	c.token(uint64(rec.Token), c.refs[refHolder])
+}
+
+// token notes that something refers to a token, and who may act under it.
+func (c *codec) token(t uint64, by model.Owner) {
+	switch {
+	case t == 0:
+		return
+	case t <= c.shift || t-c.shift > 63:
+		if t > uint64(c.rec.Token) {
+			c.exact = true // above the counter; ranks would not do
+			return
+		}
+		panic(fmt.Sprintf("sim: token %d is still referred to 62 grants later", t))
+	}
+	c.tokens |= 1 << (t - c.shift)
+	if b := &c.bearer[t-c.shift]; *b == (model.Owner{}) {
+		*b = by
+	} else if by != (model.Owner{}) && *b != by {
+		c.odd = true
+	}
+	if t > uint64(c.rec.Token) {
+		c.exact = true
+	}
+}
+
+func (c *codec) gatherClient(i int) {
+	sp, w := c.sp, c.w
+	n := &w.nodes[ClientNode(i)]
+	st := &c.state[i]
+	*st = w.clients[i].State()
+	o := ownerOf(st.Holder)
+	if sp.tightClient {
+		switch {
+		case n.crashed:
+			// A new process knows nothing of the old one.
+			*st = lease.ClientState{}
+			o = model.Owner{Node: ClientNode(i), Boot: math.MaxUint16}
+		case st.Phase != lease.Campaigning && c.clock(i) >= int64(st.Deadline):
+			// The term is over, and whatever the client does next notices it first.
+			*st = lease.ClientState{Working: st.Working, NextSend: time.Duration(c.clock(i))}
+			o.Seq++
+		}
+	}
+	c.seen[i].n, c.seen[i].present = 0, packed(o)
+	if st.Phase != lease.Campaigning || st.Token != 0 {
+		c.token(uint64(st.Token), o)
+	}
+	if !sp.tightClient {
+		x := &w.clients[i].Scratch
+		for k, m := range sp.setup.subject.Layout.Client {
+			if m == MeansToken {
+				c.token(uint64(x.N[k]), model.Owner{})
+			}
+		}
+		if x.Who.Node != "" && sp.red&IncarnationRanks != 0 {
+			c.seen[i].add(ownerOf(x.Who))
+		}
+	}
+}
+
+// clock is what client i takes for the time.
+func (c *codec) clock(i int) int64 {
+	return c.sp.setup.subject.Layout.ClientClock.read(c.w.nodes[ClientNode(i)].clocks())
+}
+
+func (n ClockName) read(now Clocks) int64 {
+	switch n {
+	case MonotonicClock:
+		return int64(now.Mono)
+	case WallClock:
+		return int64(now.Wall)
+	}
+	return int64(now.Boot)
+}
+
+func (c *codec) gatherMessage(i int) {
+	m := &c.w.msgs[i]
+	n := m.from
+	if m.reply {
+		n = m.to
+	}
+	k := int(n) - int(firstClient)
+	if k < 0 || k >= c.sp.setup.cfg.Clients {
+		panic("sim: a world with a raw request in flight has no key")
+	}
+	c.whose[i] = int8(k)
+	c.dead[i] = m.reply && c.ignored(m, k)
+	if c.dead[i] {
+		return
+	}
+	o := ownerOf(m.lease.Holder)
+	switch {
+	case !m.reply:
+		c.token(uint64(m.lease.Token), o)
+	case m.op != model.OpAcquire:
+		c.token(uint64(m.answer.Asked), model.Owner{})
+		fallthrough
+	default:
+		if m.answer.Code == lease.CodeGranted {
+			c.token(uint64(m.answer.Token), o)
+		}
+	}
+	if c.sp.red&IncarnationRanks != 0 {
+		if o.Node != n {
+			panic("sim: a client speaks for another; its rules must declare IncarnationRanks unsound")
+		}
+		c.seen[k].add(o)
+	}
+}
+
+// ignored reports whether nobody will look at the reply m to client k, now or
+// later. Clients of this World never see the answers to writes and reads.
+func (c *codec) ignored(m *message, k int) bool {
+	if m.op == model.OpWrite || m.op == model.OpRead || m.op == model.OpGet {
+		return true
+	}
+	if !c.sp.tightClient {
+		return false
+	}
+	st := &c.state[k]
+	if packed(ownerOf(m.answer.Holder)) != c.seen[k].present {
+		return true
+	}
+	switch m.op {
+	case model.OpAcquire:
+		return m.answer.Code != lease.CodeGranted
+	case model.OpRenew:
+		return st.Phase == lease.Campaigning || m.answer.Asked != st.Token
+	case model.OpFence:
+		return st.Phase == lease.Campaigning || m.answer.Asked != st.Token || m.answer.Code == lease.CodeFenced && st.Phase != lease.Fencing
+	}
+	return true
+}
+
+// gatherLoose notes what rules that are not built in refer to.
+func (c *codec) gatherLoose() {
+	w, l := c.w, &c.sp.setup.subject.Layout
+	if !c.sp.tightStorage {
+		c.token(uint64(w.storage.Highest), model.Owner{})
+		c.token(c.mem.Seen, model.Owner{})
+		c.token(c.mem.Fenced, model.Owner{})
+	}
+	for _, t := range [...]uint64{c.mem.Token, c.mem.Last, w.tenure.token, uint64(w.store.Scratch.Reply.Token)} {
+		c.token(t, model.Owner{})
+	}
+	for k := range l.StoreN {
+		if l.StoreN[k] == MeansToken {
+			c.token(uint64(w.store.Scratch.N[k]), model.Owner{})
+		}
+		if l.StorageN[k] == MeansToken {
+			c.token(uint64(w.storage.Scratch.N[k]), model.Owner{})
+		}
+	}
+	c.refs[refScratch], c.refs[refReply] = ownerOf(w.store.Scratch.Who), ownerOf(w.store.Scratch.Reply.Current)
+	for _, o := range c.refs[refScratch:] {
+		if o.Node != 0 && c.sp.red&IncarnationRanks != 0 {
+			c.seen[o.Node-firstClient].add(o)
+		}
+	}
+}
+
+// gatherOdd finds out whether the World has anything that exploration does not
+// come to with the built-in rules, and that has room only in an odd key.
+func (c *codec) gatherOdd() {
+	w, token := c.w, uint64(c.rec.Token)
+	for i := 1; i < c.sp.used(); i++ {
+		if n := &w.nodes[i]; n.rate != million || n.fraction != 0 || w.cuts[i] != 0 {
+			c.odd = true
+		}
+	}
+	if c.mem.Forged || c.mem.Short != 0 || w.tenure.token != token || c.mem.Last != token || c.mem.Token != token ||
+		c.sp.tightStore && c.refs[refJudged] != c.refs[refHolder] {
+		c.odd = true
+	}
+	for rest := c.tokens; rest != 0 && !c.odd; rest &= rest - 1 {
+		t := bits.TrailingZeros64(rest)
+		if o := c.bearer[t]; o != (model.Owner{}) && w.monitor.Owner(uint64(t)+c.shift) != o {
+			c.odd = true
+		}
+	}
+	if !c.odd || c.sp.red&IncarnationRanks == 0 {
+		return
+	}
+	for rest := c.tokens; rest != 0; rest &= rest - 1 {
+		if o := w.monitor.Owner(uint64(bits.TrailingZeros64(rest)) + c.shift); o.Node != 0 {
+			c.seen[o.Node-firstClient].add(o)
+		}
+	}
+}
+
+// The coding of single values. Each writes what it is given, or reads and
+// returns what was written.
+
+func (c *codec) num(v uint64) uint64 {
+	if !c.reading {
+		if v < 0x80 {
+			c.b = append(c.b, byte(v))
+		} else {
+			c.b = binary.AppendUvarint(c.b, v)
+		}
+		return v
+	}
+	if len(c.b) > 0 && c.b[0] < 0x80 {
+		v = uint64(c.b[0])
+		c.b = c.b[1:]
+		return v
+	}
+	v, n := binary.Uvarint(c.b)
+	if n <= 0 {
+		panic("sim: a key that ends early: of another space")
+	}
+	c.b = c.b[n:]
+	return v
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func zigzag(x int64) uint64   { return uint64(x<<1) ^ uint64(x>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
+
+// span codes a duration: whole grains shortly, anything else to the
+// nanosecond, and what is for ever.
+func (c *codec) span(d int64) int64 {
+	const forever, exactly = 3, 1
+	if c.reading {
+		switch u := c.num(0); {
+		case u == forever:
+			return math.MaxInt64
+		case u&1 == 0:
+			return unzigzag(u>>1) * c.sp.grain.unit
+		default:
+			return unzigzag(u >> 2)
+		}
+	}
+	size := uint64(d)
+	if d < 0 {
+		size = uint64(-d)
+	}
+	if d == math.MaxInt64 {
+		c.num(forever)
+	} else if q, whole := c.sp.grain.divide(size); whole {
+		if d < 0 {
+			c.num((2*q - 1) << 1)
+		} else {
+			c.num(2 * q << 1)
+		}
+	} else {
+		c.num(zigzag(d)<<2 | exactly)
+	}
+	return d
+}
+
+// instant codes t relative to now; what is more than past ago saturates.
+func (c *codec) instant(t, now, past int64) int64 {
+	if c.reading {
+		if d := c.span(0); d != math.MaxInt64 {
+			return now + d
+		}
+		return math.MaxInt64
+	}
+	if t == math.MaxInt64 {
+		return c.span(t)
+	}
+	d := t - now
+	if d < -past && c.sp.red&Saturation != 0 {
+		d = -past
+	}
+	return now + c.span(d)
+}
+
+// past is how long ago an instant is when nothing tells it from longer ago:
+// tight for the built-in rules, and with room to spare for others.
+func (c *codec) past(tight bool, d time.Duration) int64 {
+	if tight {
+		return int64(d)
+	}
+	return int64(2*c.sp.setup.cfg.Lease.TTL + c.sp.setup.delay)
+}
+
+// rank codes a token that something refers to.
+func (c *codec) rank(t uint64) uint64 {
+	switch {
+	case c.reading:
+		return c.num(0)
+	case c.exact || t == 0:
+		c.num(t)
+	default:
+		c.num(uint64(bits.OnesCount64(c.tokens & (2<<(t-c.shift) - 1))))
+	}
+	return t
+}
+
+// bar codes a token of which only matters which of those referred to are below
+// it, or at it where at is set.
+func (c *codec) bar(t uint64, at bool) uint64 {
+	if c.reading {
+		if t = c.num(0); t > 0 && !at && !c.exact {
+			t++
+		}
+		return t
+	}
+	switch {
+	case c.exact:
+		c.num(t)
+	case t <= c.shift:
+		c.num(0)
+	default:
+		below := uint64(1)<<(t-c.shift) - 1
+		if at {
+			below = below<<1 | 1
+		}
+		c.num(uint64(bits.OnesCount64(c.tokens & below)))
+	}
+	return t
+}
+
+// age codes an incarnation of client i; where none is set it may be nobody's.
+func (c *codec) age(o model.Owner, i int, none bool) model.Owner {
+	if c.sp.red&IncarnationRanks == 0 {
+		return c.owner(o)
+	}
+	if c.reading {
+		a := c.num(0)
+		if none {
+			if a == 0 {
+				return model.Owner{}
+			}
+			a--
+		}
+		return model.Owner{Node: ClientNode(i), Seq: uint32(currentBase - a)}
+	}
+	if none {
+		if o.Node != ClientNode(i) {
+			c.num(0)
+			return o
+		}
+		c.num(c.seen[i].age(o) + 1)
+		return o
+	}
+	c.num(c.seen[i].age(o))
+	return o
+}
+
+// owner codes an incarnation as it is.
+func (c *codec) owner(o model.Owner) model.Owner {
+	return model.Owner{Node: model.Node(c.num(uint64(o.Node))), Boot: uint16(c.num(uint64(o.Boot))), Seq: uint32(c.num(uint64(o.Seq)))}
+}
+
+// ttl codes a duration that mostly is the TTL of the configuration.
+func (c *codec) ttl(d time.Duration) time.Duration {
+	full := c.sp.setup.cfg.Lease.TTL
+	if c.reading {
+		switch u := c.num(0); u {
+		case 0:
+			return full
+		case 1:
+			return 0
+		}
+		return time.Duration(c.span(0))
+	}
+	switch d {
+	case full:
+		c.num(0)
+	case 0:
+		c.num(1)
+	default:
+		c.num(2)
+		c.span(int64(d))
+	}
+	return d
+}
+
+// class codes a value written to key k: equality with what landed there last
+// and with what is stored is all that matters.
+func (c *codec) class(k uint8, v int64) int64 {
+	if c.reading {
+		return int64(c.num(0))
+	}
+	c.num(uint64(class(c.w.storage.Values[k], c.mem.Values[k], v)))
+	return v
+}
+
+// class renames the values 0, 1 and 2 so that landed becomes 0.
+func class(stored, landed, v int64) int64 {
+	switch {
+	case v == landed:
+		return 0
+	case v == stored:
+		return 1
+	case stored != landed:
+		return 2
+	}
+	other := 3 - landed - v // the third
+	if v < other {
+		return 1
+	}
+	return 2
+}
+
+// Other is the value that a client writes to key k, unlike the one that is
+// stored there: one that renaming the values does not change.
+func (w *World) Other(k uint8) int64 {
+	stored, landed := w.storage.Values[k], w.monitor.Memory().Values[k]
+	if stored != landed {
+		return landed
+	}
+	if stored == 0 {
+		return 1
+	}
+	return 0
+}
+
+var stopKinds = [...]Kind{KindNone, Pause, Suspend, Freeze}
+
+func (c *codec) stopped(k Kind) Kind {
+	for i := range stopKinds {
+		if stopKinds[i] == k {
+			return stopKinds[c.num(uint64(i))]
+		}
+	}
+	return KindNone
+}
+
+// header codes everything that is no client's.
+func (c *codec) header() {
+	sp, w := c.sp, c.w
+	st, sg, rec, mem := &w.nodes[StoreNode], &w.nodes[StorageNode], &c.rec, &c.mem
+	const rare = 1 << 6
+	var f uint64
+	if !c.reading {
+		f = uint64(rec.Status) | bit(c.running)<<2 | bit(mem.Held)<<3 | bit(mem.Over)<<4 | bit(mem.Deleted != 0)<<5
+		if st.crashed || sg.crashed || st.stopped != 0 || sg.stopped != 0 || c.exact || c.odd {
+			f |= rare
+		}
+	}
+	f = c.num(f)
+	if c.reading {
+		rec.Status, c.running, mem.Held, mem.Over = lease.Status(f&3), f>>2&1 == 1, f>>3&1 == 1, f>>4&1 == 1
+		c.exact, c.odd = false, false
+	}
+	if f&rare != 0 {
+		g := c.num(bit(c.exact) | bit(c.odd)<<1 | bit(st.crashed)<<2 | bit(sg.crashed)<<3)
+		c.exact, c.odd, st.crashed, sg.crashed = g&1 == 1, g>>1&1 == 1, g>>2&1 == 1, g>>3&1 == 1
+		st.stopped, sg.stopped = c.stopped(st.stopped), c.stopped(sg.stopped)
+	}
+	if sp.red&TimeShift == 0 {
+		for i := 1; i < sp.used(); i++ {
+			n := &w.nodes[i]
+			n.elapsed, n.origin, n.lost, n.wall = int64(c.num(uint64(n.elapsed))), c.span(n.origin), c.span(n.lost), c.span(n.wall)
+		}
+	}
+	rec.Token = lease.Token(c.rank(uint64(rec.Token)))
+	if c.reading {
+		c.shift = uint64(max(rec.Token, 62)) - 62
+	}
+	if !sp.tightStore || rec.Status != lease.Free {
+		now := int64(st.clocks().Boot)
+		rec.Expires = time.Duration(c.instant(int64(rec.Expires), now, c.past(sp.tightStore, sp.setup.delay)))
+		if !sp.tightStore || sp.storeCrashes {
+			rec.TTL = c.ttl(rec.TTL)
+		}
+	}
+	if c.reading && sp.tightStore && !sp.storeCrashes && rec.Status == lease.Running {
+		rec.TTL = sp.setup.cfg.Lease.TTL
+	}
+	if f>>5&1 == 1 {
+		mem.Deleted = c.bar(mem.Deleted, true)
+	}
+	if sp.tightStorage {
+		w.storage.Highest, mem.Seen = lease.Token(c.bar(uint64(w.storage.Highest), false)), c.bar(mem.Seen, false)
+		if sp.setup.cfg.Lease.Barrier {
+			mem.Fenced = c.bar(mem.Fenced, false)
+		}
+	} else {
+		w.storage.Highest, mem.Seen, mem.Fenced = lease.Token(c.rank(uint64(w.storage.Highest))), c.rank(mem.Seen), c.rank(mem.Fenced)
+	}
+	for k := range uint8(sp.keys) {
+		w.storage.Values[k] = c.class(k, w.storage.Values[k]) // before the landed one, which it is told by
+	}
+	c.led()
+	if sp.red&IncarnationRanks == 0 {
+		for i := range c.refs {
+			c.refs[i] = c.owner(c.refs[i])
+		}
+	}
+	if sp.setup.opts.Lockstep {
+		now := int64(st.clocks().Boot)
+		c.spec.Until, c.spec.Lapsed = c.instant(c.spec.Until, now, c.past(false, 0)), c.instant(c.spec.Lapsed, now, c.past(false, 0))
+		c.spec.TTL, c.spec.Known = int64(c.ttl(time.Duration(c.spec.TTL))), c.num(bit(c.spec.Known)) == 1
+	}
+	if !sp.tightStore {
+		c.scratch(&w.store.Scratch, &sp.setup.subject.Layout.StoreN, int64(st.clocks().Boot))
+	}
+	if !sp.tightStorage {
+		c.scratch(&w.storage.Scratch, &sp.setup.subject.Layout.StorageN, int64(sg.clocks().Boot))
+	}
+	if c.odd {
+		c.oddities()
+	}
+}
+
+// led codes which of the tokens referred to were led under.
+func (c *codec) led() {
+	if c.reading {
+		c.w.monitor.Forget()
+		for set := c.num(0); set != 0; set &= set - 1 {
+			c.w.monitor.RememberTerm(uint64(bits.TrailingZeros64(set)) + 1)
+		}
+		if c.exact {
+			for n := c.num(0); n > 0; n-- {
+				c.w.monitor.RememberTerm(c.num(0))
+			}
+		}
+		return
+	}
+	var set, n uint64
+	for rest := c.tokens; rest != 0; rest &= rest - 1 {
+		if c.w.monitor.Led(uint64(bits.TrailingZeros64(rest)) + c.shift) {
+			set |= 1 << n
+		}
+		n++
+	}
+	if !c.exact {
+		c.num(set)
+		return
+	}
+	c.num(0)
+	c.num(uint64(bits.OnesCount64(set)))
+	n = 0
+	for rest := c.tokens; rest != 0; rest &= rest - 1 {
+		if set>>n&1 == 1 {
+			c.num(uint64(bits.TrailingZeros64(rest)) + c.shift)
+		}
+		n++
+	}
+}
+
+// oddities codes what no built-in rule comes to.
+func (c *codec) oddities() {
+	w, mem := c.w, &c.mem
+	for i := 1; i < c.sp.used(); i++ {
+		n := &w.nodes[i]
+		n.rate, n.fraction, w.cuts[i] = int64(c.num(uint64(n.rate))), int64(c.num(uint64(n.fraction))), uint16(c.num(uint64(w.cuts[i])))
+	}
+	mem.Forged, mem.Short = c.num(bit(mem.Forged)) == 1, int64(c.num(uint64(mem.Short)))
+	w.tenure.token, mem.Last, mem.Token = c.rank(w.tenure.token), c.rank(mem.Last), c.rank(mem.Token)
+}
+
+// granted codes which of the tokens referred to were granted to client i,
+// where that does not follow from who refers to them.
+func (c *codec) granted(i int) {
+	if c.reading {
+		for n := c.num(0); n > 0; n-- {
+			t := c.num(0)
+			c.bearer[(t-c.shift)&63] = c.age(model.Owner{}, i, false)
+		}
+		return
+	}
+	n := uint64(0)
+	for rest := c.tokens; rest != 0; rest &= rest - 1 {
+		if c.w.monitor.Owner(uint64(bits.TrailingZeros64(rest))+c.shift).Node == ClientNode(i) {
+			n++
+		}
+	}
+	c.num(n)
+	for rest := c.tokens; rest != 0; rest &= rest - 1 {
+		t := uint64(bits.TrailingZeros64(rest)) + c.shift
+		if o := c.w.monitor.Owner(t); o.Node == ClientNode(i) {
+			c.rank(t)
+			c.age(o, i, false)
+		}
+	}
+}
+
+// scratch codes the memory of rules that are not built in, but for the
+// references to incarnations.
+func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
+	for k, m := range means {
+		switch v := &x.N[k]; m {
+		case MeansNumber:
+			*v = unzigzag(c.num(zigzag(*v)))
+		case MeansToken:
+			*v = int64(c.rank(uint64(*v)))
+		case MeansValue:
+			*v = c.class(0, *v)
+		default:
+			if c.num(bit(*v != 0)) == 0 {
+				continue
+			}
+			if m == MeansSending {
+				now = clockBase
+				if c.sp.red&TimeShift == 0 {
+					now = 0
+				} else if !c.reading {
+					now = c.clock(int(c.refs[refScratch].Node - firstClient))
+				}
+			}
+			*v = c.instant(*v, now, c.past(false, 0))
+		}
+	}
+	r := &x.Reply
+	if c.num(bit(r.Op != lease.OpNone)) == 1 {
+		r.Op, r.Code = lease.Op(c.num(uint64(r.Op))), lease.Code(c.num(uint64(r.Code)))
+		r.Token, r.Remaining = lease.Token(c.rank(uint64(r.Token))), time.Duration(c.span(int64(r.Remaining)))
+	}
+}
+
+// client codes client i and the messages from it or to it.
+func (c *codec) client(i int) {
+	sp, w := c.sp, c.w
+	n, st, who := &w.nodes[ClientNode(i)], &c.state[i], ClientNode(i)
+	var f uint64
+	if !c.reading {
+		f = uint64(st.Phase) | bit(st.Working)<<2 | bit(w.clients[i].acting)<<3 | bit(n.crashed)<<4 | bit(n.stopped != KindNone)<<5 | bit(c.refs[refHolder].Node == who)<<6
+	}
+	f = c.num(f)
+	acting, holds := f>>3&1 == 1, f>>6&1 == 1
+	if c.reading {
+		*st = lease.ClientState{Holder: holderOf(model.Owner{Node: who, Seq: currentBase}), Phase: lease.Phase(f & 3), Working: f>>2&1 == 1}
+		n.crashed = f>>4&1 == 1
+	}
+	if f>>5&1 == 1 {
+		n.stopped = c.stopped(n.stopped)
+	}
+	if sp.red&IncarnationRanks == 0 {
+		st.Holder = holderOf(c.owner(ownerOf(st.Holder)))
+		n.boots = uint16(c.num(uint64(n.boots)))
+	} else if holds {
+		c.refs[refHolder] = c.age(c.refs[refHolder], i, false)
+	}
+	if sp.red&IncarnationRanks != 0 && (c.odd || !sp.tightStore) {
+		for k := refTenure; k < refCount; k++ {
+			c.refs[k] = c.later(c.refs[k], i)
+		}
+	}
+	if c.odd {
+		c.granted(i)
+	}
+	now, tight := c.now(i), sp.tightClient
+	if !tight || st.Phase != lease.Campaigning {
+		st.Token = lease.Token(c.rank(uint64(st.Token)))
+		st.Deadline = time.Duration(c.instant(int64(st.Deadline), now, c.past(tight, 0)))
+	}
+	if !tight || st.Phase != lease.Stopping && !n.crashed {
+		st.NextSend = time.Duration(c.instant(int64(st.NextSend), now, c.past(tight, 0)))
+	}
+	if !tight || st.Phase == lease.Fencing {
+		st.NextFence = time.Duration(c.instant(int64(st.NextFence), now, c.past(tight, 0)))
+	}
+	if c.reading {
+		c.resume(i, acting)
+	}
+	if !tight {
+		x := &w.clients[i].Scratch
+		x.Who = holderOf(c.later(ownerOf(x.Who), i))
+		c.scratch(x, &sp.setup.subject.Layout.Client, now)
+	}
+	c.messages(i)
+}
+
+// now is what client i takes for the time, also in a World that is being made.
+func (c *codec) now(i int) int64 {
+	if c.reading && c.sp.red&TimeShift != 0 {
+		return clockBase
+	}
+	return c.clock(i)
+}
+
+// later codes an incarnation that may be none of client i, and keeps it if it
+// was another's.
+func (c *codec) later(o model.Owner, i int) model.Owner {
+	if c.sp.red&IncarnationRanks == 0 {
+		return c.owner(o)
+	}
+	if got := c.age(o, i, true); got != (model.Owner{}) {
+		return got
+	}
+	return o
+}
+
+// messages codes those of client i, in an order that does not depend on when
+// they were sent.
+func (c *codec) messages(i int) {
+	w := c.w
+	if c.reading {
+		var before []byte
+		for n := c.num(0); n > 0; n-- {
+			all := c.b
+			m := &w.msgs[w.nmsgs]
+			*m = message{}
+			c.message(m, i, false)
+			part := all[:len(all)-len(c.b)]
+			c.same[w.nmsgs] = bytes.Equal(part, before)
+			before = part
+			m.id = model.Msg{Action: int32(w.nmsgs) + 1}
+			m.req, m.sent, m.due = m.id, w.counted(ClientNode(i)), w.now
+			w.nmsgs++
+		}
+		return
+	}
+	out, n := c.b, 0
+	var at [MaxMessages]int8
+	for k := range w.nmsgs {
+		if int(c.whose[k]) != i {
+			continue
+		}
+		c.b = c.parts[k][:0]
+		c.message(&w.msgs[k], i, c.dead[k])
+		c.parts[k] = c.b
+		at[n] = int8(k)
+		if c.sp.red&MessageOrder != 0 {
+			for j := n; j > 0 && bytes.Compare(c.parts[at[j]], c.parts[at[j-1]]) < 0; j-- {
+				at[j], at[j-1] = at[j-1], at[j]
+			}
+		}
+		n++
+	}
+	c.b = out
+	c.num(uint64(n))
+	for _, k := range at[:n] {
+		c.b = append(c.b, c.parts[k]...)
+	}
+}
+
+// message codes one message of client i.
+func (c *codec) message(m *message, i int, dead bool) {
+	const isReply, isDead, isGranted, isAdmitted = 1 << 3, 1 << 4, 1 << 5, 1 << 6
+	var f uint64
+	switch {
+	case c.reading:
+	case dead:
+		f = isReply | isDead
+	default:
+		f = uint64(m.op) | bit(m.reply)*isReply | bit(m.reply && m.answer.Code == lease.CodeGranted)*isGranted | bit(m.reply && m.answer.Code == lease.CodeFenced)*isAdmitted
+	}
+	f = c.num(f)
+	if c.reading {
+		m.op, m.reply = model.Op(f&7), f&isReply != 0
+		m.from, m.to = ClientNode(i), StoreNode
+		if m.op == model.OpFence || m.op == model.OpWrite {
+			m.to = StorageNode
+		}
+		if m.reply {
+			m.from, m.to = m.to, m.from
+		}
+		if f&isDead != 0 {
+			m.op = model.OpWrite // whose answers no client sees
+		}
+	}
+	if f&isDead != 0 {
+		return
+	}
+	req, rep := &m.lease, &m.answer
+	var by model.Owner
+	if !c.reading {
+		by = ownerOf(req.Holder)
+	}
+	by = c.age(by, i, false)
+	present := !c.sp.tightClient || packed(by) == c.seen[i].present
+	if c.reading {
+		req.Holder, req.Op = holderOf(by), opFrom[m.op]
+		req.Sent = time.Duration(c.now(i))
+		present = !c.sp.tightClient || by.Seq == currentBase
+	}
+	counts := m.op == model.OpAcquire || m.op == model.OpRenew // the send counts
+	if counts && present {
+		req.Sent = time.Duration(c.instant(int64(req.Sent), c.now(i), c.past(c.sp.tightClient, c.sp.setup.cfg.Lease.SafeWindow())))
+	}
+	if !m.reply {
+		if m.op != model.OpAcquire {
+			req.Token = lease.Token(c.rank(uint64(req.Token)))
+		}
+		switch {
+		case counts:
+			req.TTL = c.ttl(req.TTL)
+		case m.op == model.OpWrite:
+			if c.sp.keys > 1 {
+				m.key = uint8(c.num(uint64(m.key)))
+			}
+			m.value = c.class(m.key, m.value)
+		}
+		c.bears(uint64(req.Token), by)
+		return
+	}
+	if m.op != model.OpAcquire {
+		rep.Asked = lease.Token(c.rank(uint64(rep.Asked)))
+	}
+	switch {
+	case f&isGranted != 0:
+		rep.Code = lease.CodeGranted
+		rep.Token, rep.TTL = lease.Token(c.rank(uint64(rep.Token))), c.ttl(rep.TTL)
+		c.bears(uint64(rep.Token), by)
+	case f&isAdmitted != 0:
+		rep.Code = lease.CodeFenced
+	case c.reading:
+		rep.Code = lease.CodeLost
+		if m.op == model.OpFence {
+			rep.Code = lease.CodeStale
+		}
+	}
+	if c.reading {
+		rep.Op, rep.Holder, rep.Sent = req.Op, req.Holder, req.Sent
+		req.Token, req.TTL = rep.Asked, c.sp.setup.cfg.Lease.TTL
+		m.code = codeOf[rep.Code]
+	}
+}
+
+var opFrom = [...]lease.Op{model.OpAcquire: lease.OpAcquire, model.OpRenew: lease.OpRenew, model.OpRelease: lease.OpRelease,
+	model.OpFence: lease.OpFence, model.OpWrite: lease.OpNone}
+
+// bears notes, while a World is made, who may act under a token.
+func (c *codec) bears(t uint64, by model.Owner) {
+	if c.reading && !c.odd && t > c.shift && by.Node != 0 {
+		c.bearer[(t-c.shift)&63] = by
+	}
+}
+
+// resume puts client i into its state.
+func (c *codec) resume(i int, acting bool) {
+	cl, st := &c.w.clients[i], c.state[i]
+	by := ownerOf(st.Holder)
+	cl.SetState(st)
+	cl.acting, cl.phase, cl.deadline, cl.since = acting, st.Phase, st.Deadline, c.w.counted(ClientNode(i))
+	cl.term, cl.token = model.Owner{}, 0
+	if st.Phase != lease.Campaigning || acting {
+		cl.term, cl.token = by, uint64(st.Token)
+	}
+	if c.w.nodes[ClientNode(i)].crashed {
+		cl.phase = lease.Campaigning
+	}
+	c.bears(uint64(st.Token), by)
+}
+
+// restore makes the World of what was read.
+func (c *codec) restore() {
+	w, sp := c.w, c.sp
+	token := uint64(c.rec.Token)
+	if sp.tightStore && !c.odd {
+		c.refs[refTenure], c.refs[refJudged] = c.refs[refHolder], c.refs[refHolder]
+	}
+	if !c.odd {
+		w.tenure.token, c.mem.Last, c.mem.Token = token, token, token
+	}
+	w.tenure.owner, w.tenure.running = c.refs[refTenure], c.running
+	c.rec.Holder = holderOf(c.refs[refHolder])
+	w.store.Record = c.rec
+	w.store.Scratch.Who, w.store.Scratch.Reply.Current = holderOf(c.refs[refScratch]), holderOf(c.refs[refReply])
+	c.bears(token, c.refs[refHolder])
+
+	c.mem.Tenure, c.mem.Longest = c.refs[refJudged], int64(sp.setup.cfg.Lease.TTL)
+	w.monitor.Recall(&c.mem)
+	for t := range uint64(len(c.bearer)) {
+		if o := c.bearer[t]; o.Node != 0 {
+			w.monitor.RememberGrant(o, t+c.shift)
+		}
+	}
+	for i := range sp.setup.cfg.Clients {
+		if cl := &w.clients[i]; cl.acting {
+			w.monitor.RememberActing(cl.term, cl.token)
+		}
+	}
+	if sp.setup.opts.Lockstep {
+		c.spec.Owner = c.refs[refSpec]
+		w.lease.Issued = token
+		w.lease.Remember(c.spec)
+		w.guard = model.StorageSpec{Highest: uint64(w.storage.Highest), Values: w.storage.Values}
+	}
+}
