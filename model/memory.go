@@ -65,3 +65,7 @@ func (m *Monitor) CopyFrom(o *Monitor) {
 	copy(m.grants.ring[:], o.grants.ring[:min(o.grants.n, span)])
 	copy(m.led.ring[:], o.led.ring[:min(o.led.n, span)])
 }
+
+// Promised is how long after the beginning of the latest calm some client had
+// to lead, in ns; 0: nothing was promised.
+func (m *Monitor) Promised() int64 { return m.calm.length }

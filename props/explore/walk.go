@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"time"
 
-	"fencepost/impl/lease"
 	"fencepost/model"
 	"fencepost/props/sim"
 )
@@ -40,7 +39,8 @@ type system struct {
 	o       *Options
 	start   sim.World
 	fair    sim.Action
-	judge   bool // availability
+	waits   bool   // every state is given fair time
+	target  []byte // the state that is looked for, where one is
 	advance []sim.Action
 	walkers []*walker
 }
@@ -52,8 +52,8 @@ func newSystem(o *Options) (*system, error) {
 		return nil, err
 	}
 	s := &system{o: o, start: w}
-	s.fair, s.judge = o.calm()
-	s.judge = s.judge && judged.Has(model.Availability)
+	s.fair, s.waits = o.calm()
+	s.waits = s.waits && judged.Has(model.Availability)
 	s.advance = []sim.Action{{Kind: sim.Advance, D: o.tick()}}
 	if o.Faults&Drifting != 0 {
 		rates := []int32{0, million - million/int32(o.Drift), million + million/int32(o.Drift)}
@@ -180,14 +180,6 @@ func (s *system) moves(w *sim.World, id int32, skip func(int) bool, yield func(*
 	}
 }
 
-// standing is how a client can be found.
-type standing struct {
-	phase   lease.Phase
-	acting  bool
-	working bool
-	stopped bool // or crashed
-}
-
 // walker walks from state to state.
 type walker struct {
 	s     *system
@@ -197,10 +189,10 @@ type walker struct {
 	calm  sim.World // and is given fair time
 	key   []byte
 
-	states   map[standing]uint64
-	standing [64]uint64
-	longest  time.Duration // a fair run took to a leader
-	from     []byte        // that state
+	standing [standings]uint64
+	before   [someCount]int64 // what the World had counted before the last step
+	waited   Wait
+	longest  []byte // the least state that waited longest
 }
 
 // id is what the actions applied to a decoded state are called, above every
@@ -215,16 +207,21 @@ func (k *walker) Begin(out *model.Steps) {
 
 // Expand adds every step out of a state.
 func (k *walker) Expand(state []byte, out *model.Steps) {
+	if k.s.target != nil {
+		if bytes.Equal(state, k.s.target) {
+			out.Fail(0, 0)
+		}
+	}
 	k.space.Decode(state, &k.base)
-	k.note()
-	if k.s.judge {
+	for i := range k.s.o.Clients {
+		k.standing[standingOf(&k.base, i)]++
+	}
+	if k.s.waits {
 		k.wait(state, out)
 	}
 	k.probe(out)
 	k.w.CopyFrom(&k.base)
 	k.s.moves(&k.base, id, k.space.Same, func(a *sim.Action) bool {
-		before := *k.w.Counts()
-		_ = before
 		if !k.w.Apply(a) {
 			return true
 		}
@@ -233,28 +230,35 @@ func (k *walker) Expand(state []byte, out *model.Steps) {
 		} else {
 			k.key = k.space.AppendKey(k.key[:0], &k.w)
 			out.Add(uint8(a.Kind), k.key)
+			k.reach(a, out)
 		}
 		k.w.CopyFrom(&k.base)
 		return true
 	})
 }
 
-// note counts how the clients stand.
-func (k *walker) note() {
-	for i := range k.s.o.Clients {
-		st, acting := k.base.Client(i)
-		x := int(st.Phase)
-		if acting {
-			x |= 4
-		}
-		if st.Working {
-			x |= 8
-		}
-		if !k.base.Up(sim.ClientNode(i)) {
-			x |= 16
-		}
-		k.standing[x]++
+// reach notes which of the properties that must be reached sometimes a step
+// has, by what the World counted.
+func (k *walker) reach(a *sim.Action, out *model.Steps) {
+	c := k.w.Counts()
+	now := [someCount]int64{
+		someLead: c.Terms, someLapse: c.StepDown[model.ReasonLapsed], someLost: c.RenewalsLost, someExtend: c.Extended,
+		someStale: c.StaleRefused, someLanded: c.Landed,
 	}
+	if a.Kind == sim.Deliver {
+		now[someSuccession] = k.before[someSuccession]
+		if r, held := k.w.Record(); held && r.Token > 1 {
+			if _, before := k.base.Record(); !before {
+				now[someSuccession]++
+			}
+		}
+	}
+	for i := range now {
+		if now[i] > k.before[i] {
+			out.Sometimes(i)
+		}
+	}
+	k.before = now
 }
 
 // wait gives the state fair time until a client leads.
@@ -265,10 +269,19 @@ func (k *walker) wait(state []byte, out *model.Steps) {
 	if k.calm.Violated() != 0 {
 		out.Fail(uint8(sim.Calm), 0)
 	}
-	d := k.calm.Now() - began
-	if d > k.longest || d == k.longest && (k.from == nil || bytes.Compare(state, k.from) < 0) {
-		k.longest, k.from = d, append(k.from[:0], state...)
+	took := k.calm.Now() - began
+	k.waited.Bound = max(k.waited.Bound, k.calm.Promised())
+	switch {
+	case took > k.waited.Longest:
+		k.waited.Longest, k.waited.States = took, 1
+	case took < k.waited.Longest:
+		return
+	default:
+		if k.waited.States++; bytes.Compare(state, k.longest) > 0 {
+			return
+		}
 	}
+	k.longest = append(k.longest[:0], state...)
 }
 
 // probe reads what is stored, if that may not be what landed.

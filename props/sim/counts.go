@@ -15,6 +15,7 @@ type Counts struct {
 	Landed         int64
 	RenewalsLost   int64 // renewals, or their answers, that the network lost
 	Survived       int64 // terms that went on after one
+	Extended       int64 // renewals that gave a term a later deadline
 	BarrierFailed  int64 // terms that ended before the barrier was acknowledged
 	Fencing        int64 // terms that waited for the barrier
 	Copies         int64 // copies that landed
@@ -68,6 +69,7 @@ func (c *Counts) see(e *model.Event) {
 			c.lostRenew |= bit | 1<<e.Peer
 		}
 	case model.KindExtend:
+		c.Extended++
 		if c.lostRenew&bit != 0 {
 			c.Survived++
 			c.lostRenew &^= bit
@@ -110,7 +112,7 @@ func (c *Counts) Add(o *Counts) {
 	}
 	for _, f := range []struct{ to, from *int64 }{
 		{&c.Terms, &o.Terms}, {&c.Takeovers, &o.Takeovers}, {&c.StaleRefused, &o.StaleRefused},
-		{&c.Landed, &o.Landed}, {&c.RenewalsLost, &o.RenewalsLost}, {&c.Survived, &o.Survived}, {&c.BarrierFailed, &o.BarrierFailed},
+		{&c.Landed, &o.Landed}, {&c.RenewalsLost, &o.RenewalsLost}, {&c.Survived, &o.Survived}, {&c.Extended, &o.Extended}, {&c.BarrierFailed, &o.BarrierFailed},
 		{&c.Fencing, &o.Fencing}, {&c.Copies, &o.Copies}, {&c.ClientRestarts, &o.ClientRestarts}, {&c.StoreRestarts, &o.StoreRestarts},
 		{&c.Storage, &o.Storage}, {&c.Calms, &o.Calms}, {&c.Waived, &o.Waived}, {&c.Impersonated, &o.Impersonated},
 	} {

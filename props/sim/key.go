@@ -45,6 +45,7 @@ type codec struct {
 	mem     model.Memory
 	spec    model.LeaseMemory
 	refs    [refCount]model.Owner
+	nrefs   int // of them that may differ
 	state   [MaxClients]lease.ClientState
 	seen    [MaxClients]incarnations
 	odd     bool
@@ -191,7 +192,7 @@ func (c *codec) gather() {
 	if top := uint64(c.rec.Token); top > 62 {
 		c.shift = top - 62
 	}
-	c.tokens, c.odd, c.bearer = 0, false, [64]model.Owner{}
+	c.tokens, c.odd = 0, false
 	c.gatherStore()
 	for i := range n {
 		c.gatherClient(i)
@@ -199,9 +200,11 @@ func (c *codec) gather() {
 	for i := range w.nmsgs {
 		c.gatherMessage(i)
 	}
-	for i := range c.refs {
-		if o := c.refs[i]; o.Node != 0 && sp.red&IncarnationRanks != 0 {
-			c.seen[o.Node-firstClient].add(o)
+	if sp.red&IncarnationRanks != 0 {
+		for i := range c.refs[:c.nrefs] {
+			if o := c.refs[i]; o.Node != 0 {
+				c.seen[o.Node-firstClient].add(o)
+			}
 		}
 	}
 	if !sp.tightStorage || !sp.tightStore {
@@ -237,8 +240,10 @@ func (c *codec) gatherStore() {
 		}
 	}
 	c.refs = [refCount]model.Owner{refHolder: ownerOf(rec.Holder), refTenure: w.tenure.owner, refJudged: c.mem.Tenure}
+	c.nrefs = refCount
 	if sp.tightStore {
 		c.refs[refTenure] = c.refs[refHolder]
+		c.nrefs = refTenure // the others are the same, or it is odd
 		if !c.mem.Held && c.mem.Over {
 			c.refs[refJudged], c.mem.Token = c.refs[refHolder], uint64(rec.Token)
 		}
@@ -263,10 +268,14 @@ func (c *codec) token(t uint64, by model.Owner) {
 		}
 		panic(fmt.Sprintf("sim: token %d is still referred to 62 grants later", t))
 	}
-	c.tokens |= 1 << (t - c.shift)
-	if b := &c.bearer[t-c.shift]; *b == (model.Owner{}) {
+	n := t - c.shift
+	switch b := &c.bearer[n]; {
+	case c.tokens>>n&1 == 0:
+		c.tokens |= 1 << n
 		*b = by
-	} else if by != (model.Owner{}) && *b != by {
+	case b.Node == 0:
+		*b = by
+	case by.Node != 0 && *b != by:
 		c.odd = true
 	}
 	if t > uint64(c.rec.Token) {
@@ -432,6 +441,11 @@ func (c *codec) gatherOdd() {
 	if !c.odd || c.sp.red&IncarnationRanks == 0 {
 		return
 	}
+	for _, o := range c.refs {
+		if o.Node != 0 {
+			c.seen[o.Node-firstClient].add(o)
+		}
+	}
 	for rest := c.tokens; rest != 0; rest &= rest - 1 {
 		if o := w.monitor.Owner(uint64(bits.TrailingZeros64(rest)) + c.shift); o.Node != 0 {
 			c.seen[o.Node-firstClient].add(o)
@@ -530,7 +544,7 @@ func (c *codec) past(tight bool, d time.Duration) int64 {
 	if tight {
 		return int64(d)
 	}
-	return int64(2*c.sp.setup.cfg.Lease.TTL + c.sp.setup.delay)
+	return c.sp.loose
 }
 
 // rank codes a token that something refers to.
@@ -1020,7 +1034,7 @@ func (c *codec) message(m *message, i int, dead bool) {
 	}
 	counts := m.op == model.OpAcquire || m.op == model.OpRenew // the send counts
 	if counts && present {
-		req.Sent = time.Duration(c.instant(int64(req.Sent), c.now(i), c.past(c.sp.tightClient, c.sp.setup.cfg.Lease.SafeWindow())))
+		req.Sent = time.Duration(c.instant(int64(req.Sent), c.now(i), c.past(c.sp.tightClient, c.sp.window)))
 	}
 	if !m.reply {
 		if m.op != model.OpAcquire {

@@ -36,8 +36,9 @@ func (w *World) emit(e *model.Event) {
 		return
 	}
 	if o.Monitor {
-		w.monitor.Observe(e)
-		w.violated, w.first = w.monitor.Violated(), w.monitor.First()
+		if w.monitor.Observe(e); w.monitor.Violated() != 0 {
+			w.violated, w.first = w.monitor.Violated(), w.monitor.First()
+		}
 	}
 	if o.Lockstep && e.Kind == model.KindHandle {
 		w.compare(e)

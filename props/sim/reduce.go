@@ -109,6 +109,8 @@ type Space struct {
 	// What of the subject is built in, so that Irrelevance applies to it.
 	tightStore, tightClient, tightStorage bool
 	storeCrashes                          bool
+	window                                time.Duration
+	loose                                 int64 // after which instants saturate for rules that are not built in
 
 	template World
 	c        codec
@@ -128,6 +130,8 @@ type SpaceOptions struct {
 // NewSpace is the space of the worlds that w is the beginning of.
 func NewSpace(w *World, o SpaceOptions) *Space {
 	sp := &Space{setup: w.setup, red: o.Reductions &^ w.setup.subject.Layout.Unsound, grain: newGrain(o.Grain), keys: o.Keys, storeCrashes: o.StoreCrashes}
+	l := &w.setup.cfg.Lease
+	sp.window, sp.loose = l.SafeWindow(), int64(2*l.TTL+l.LockDelay)
 	if sp.red&IncarnationRanks == 0 {
 		sp.red &^= Symmetry
 	}

@@ -104,8 +104,8 @@ func (w *World) rate(n model.Node, rates *[model.MaxNodes]int32) int64 {
 
 // rates tells of the clocks that run otherwise for one advance only.
 func (w *World) rates(rates *[model.MaxNodes]int32, begin bool) {
-	if *rates == ([model.MaxNodes]int32{}) {
-		return
+	if w.setup.opts.Trace == nil || *rates == ([model.MaxNodes]int32{}) {
+		return // it is for the reader of a trace
 	}
 	for i, r := range rates {
 		if n := &w.nodes[i]; r != 0 && int64(r) != n.rate {

@@ -190,6 +190,10 @@ func (w *World) Mismatch() Mismatch { return w.mismatch }
 // Counts are what the run did so far.
 func (w *World) Counts() *Counts { return &w.counts }
 
+// Promised is how long after the beginning of the latest calm some client had
+// to lead at the latest; 0: nothing was promised.
+func (w *World) Promised() time.Duration { return time.Duration(w.monitor.Promised()) }
+
 // Landed is what the last write to key that landed has put there, as the
 // monitor saw it.
 func (w *World) Landed(key uint8) int64 { return w.monitor.Memory().Values[key] }
@@ -203,8 +207,14 @@ func (w *World) Record() (r lease.Record, held bool) {
 	return w.store.Record, held
 }
 
-// Up reports whether n runs: it has not crashed and does not stand still.
-func (w *World) Up(n model.Node) bool { return w.nodes[n].up() }
+// Standing is what keeps n from running: [Crash], [Pause], [Suspend], [Freeze],
+// or [KindNone].
+func (w *World) Standing(n model.Node) Kind {
+	if w.nodes[n].crashed {
+		return Crash
+	}
+	return w.nodes[n].stopped
+}
 
 // Client is the state of the i-th client, and whether it acts as leader.
 func (w *World) Client(i int) (lease.ClientState, bool) {
