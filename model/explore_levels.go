@@ -194,7 +194,8 @@ func (e *explorer) collect(x *Exploration, depth int) (expanded uint64) {
 	return expanded
 }
 
-const recentPrints = 1<<13
+const recentPrints = 1 << 13
+
 // exploreWorker expands chunks of the frontier. It belongs to one goroutine at
 // a time.
 type exploreWorker struct {
@@ -204,7 +205,7 @@ type exploreWorker struct {
 	out    frontierWriter
 	prints []uint64 // of the states of the batch
 	homes  []uint64 // what was seen in their first slots
-	which []int
+	which  []int
 	recent *[recentPrints]uint64
 
 	// Since the last collect:

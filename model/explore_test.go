@@ -89,7 +89,7 @@ func randomGraph(r *rand.Rand) *graph {
 	for range 1 + r.IntN(3) {
 		g.starts = append(g.starts, r.IntN(min(n, 5)))
 	}
-	reach := 1 + r.IntN(40) // short edges make deep graphs
+	reach := 1 + r.IntN(20) // short edges make deep graphs
 	mayFail := r.IntN(2) == 0
 	for i := range g.edges {
 		for range r.IntN(5) {

@@ -3,8 +3,8 @@ package model_test
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -329,29 +329,103 @@ func (r reference) explore(ctx context.Context) model.Exploration {
 	return model.Explore(ctx, r, model.ExploreOptions{Width: 8})
 }
 
-var _ = fmt.Sprint
-var _ = os.Getenv
+// The counts that Spin 6.5.2, TLC and a Go program agreed on. The number of
+// transitions with symmetry depends on how steps are told apart, so it is not
+// among them.
+func TestReferenceCounts(t *testing.T) {
+	const (
+		always = iota
+		full   // takes a second or more
+		long   // takes ten
+	)
+	for _, c := range []struct {
+		name                string
+		config              reference
+		cost                int
+		states, transitions uint64
+		depth               int
+	}{
+		{"S", refS, always, 144_544, 1_210_360, 18},
+		{"M", refM, always, 1_185_296, 11_097_328, 26},
+		{"M symmetric", refM.symmetric(), always, 592_744, 0, 26},
+		{"A", refA, full, 1_429_065, 13_302_213, 26},
+		{"A symmetric", refA.symmetric(), full, 244_776, 0, 26},
+		{"C", refC, full, 7_745_120, 89_018_480, 21},
+		{"C symmetric", refC.symmetric(), full, 1_327_768, 0, 21},
+		{"L", refL, long, 19_796_524, 182_614_704, 39},
+		{"L symmetric", refL.symmetric(), long, 9_900_065, 0, 39},
+		{"B", refB, long, 16_089_768, 160_479_980, 37},
+		{"B symmetric", refB.symmetric(), long, 2_837_076, 0, 37},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			switch {
+			case raceEnabled && c.config != refS:
+				t.Skip("under the race detector only S")
+			case testing.Short() && c.cost > always:
+				t.Skip("not with -short")
+			case c.cost == long && os.Getenv("FENCEPOST_LONG") != "1":
+				t.Skip("takes some ten seconds; set FENCEPOST_LONG=1 to run it")
+			}
+			x := c.config.explore(t.Context())
+			if !x.Complete || !x.Exact || x.States != c.states || x.Depth != c.depth || c.transitions > 0 && x.Transitions != c.transitions {
+				t.Errorf("complete %v, exact %v, %d states, %d transitions, depth %d; want true, true, %d, %d, %d",
+					x.Complete, x.Exact, x.States, x.Transitions, x.Depth, c.states, c.transitions, c.depth)
+			}
+			if perState := float64(x.Memory) / float64(x.States); perState > 32 {
+				t.Errorf("%.1f bytes a state at the peak, more than 32", perState)
+			}
+			if total := x.Total(); len(total) != refSteps && c.config != refA && c.config != refA.symmetric() {
+				t.Errorf("steps by label: %d; some kind of step is never taken", total)
+			}
+		})
+	}
+}
 
-func BenchmarkExploreReference(b *testing.B) {
+// The lengths that the same three tools agreed on.
+func TestReferenceMutantsFallAtTheKnownDepth(t *testing.T) {
+	if raceEnabled {
+		t.Skip("slow under the race detector")
+	}
 	for _, c := range []struct {
 		name   string
-		config reference
-	}{{"M", refM}, {"L", refL}} {
-		b.Run(c.name, func(b *testing.B) {
-			var states, transitions, memory float64
-			for b.Loop() {
-				x := c.config.explore(b.Context())
-				states += float64(x.States)
-				transitions += float64(x.Transitions)
-				memory = float64(x.Memory)
-				if !x.Complete {
-					b.Fatal(x.Failed, x.Bounded)
-				}
-				b.Log(x.States, x.Transitions, x.Depth)
+		mutant refMutant
+		length int
+		label  uint8 // of the step that fails
+	}{
+		{"no margin for drift", refNoMargin, 6, refTick},
+		{"lease dated from the reply", refFromReply, 7, refRecvOK},
+		{"storage without its check", refNoFencing, 12, refWriteArrive},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := refM.with(c.mutant)
+			if x := config.explore(t.Context()); !x.Failed || x.FailDepth != c.length || x.Complete {
+				t.Errorf("Explore: failed %v at depth %d, complete %v; want true, %d, false", x.Failed, x.FailDepth, x.Complete, c.length)
 			}
-			b.ReportMetric(states/b.Elapsed().Seconds(), "states/s")
-			b.ReportMetric(transitions/b.Elapsed().Seconds(), "transitions/s")
-			b.ReportMetric(memory/1e6, "MB")
+			p, ok := model.Shortest(t.Context(), config, model.ExploreOptions{Width: 8})
+			if !ok || len(p.Steps) != c.length {
+				t.Fatalf("Shortest: found %v, %d steps; want %d", ok, len(p.Steps), c.length)
+			}
+			if last := p.Steps[c.length-1]; last.Label != c.label {
+				t.Errorf("the step that fails has label %d, want %d", last.Label, c.label)
+			}
 		})
+	}
+}
+
+func TestReferenceCountsDoNotDependOnWorkers(t *testing.T) {
+	var first model.Exploration
+	for i, workers := range []int{1, 2, 5} {
+		x := model.Explore(t.Context(), refS, model.ExploreOptions{Width: 8, Workers: workers})
+		x.Memory = 0 // the peak depends on who fills which chunk
+		if i == 0 {
+			first = x
+		} else if !reflect.DeepEqual(x, first) {
+			t.Errorf("%d workers:\n got %+v\nwant %+v", workers, x, first)
+		}
+	}
+	// Under hashes, of any length, the counts are those of exact fingerprints.
+	x := model.Explore(t.Context(), refS, model.ExploreOptions{})
+	if x.Exact || x.Collision == 0 || x.States != first.States || x.Transitions != first.Transitions {
+		t.Errorf("hashed: exact %v, collision %g, %d states, %d transitions", x.Exact, x.Collision, x.States, x.Transitions)
 	}
 }

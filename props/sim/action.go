@@ -53,8 +53,9 @@ const (
 	Heal   // all links
 
 	// Calm: all faults end; D passes, or less once a client leads, with messages
-	// that take Delay and ticks that are Every apart. The network must have room
-	// for what correct candidates send meanwhile.
+	// that take Delay and ticks that are Every apart. Nothing is lost in it, not
+	// even beyond the messages that the configuration allows, and MaxMessages
+	// must have room for what correct candidates send.
 	Calm
 
 	kinds

@@ -152,7 +152,7 @@ func (c *Config) check(a *Action) error {
 		}
 	}
 	if a.Kind == Calm && !c.roomy(a.Delay, a.every()) {
-		return badField("delay", "%v leaves no room among %d messages for what %d clients send: lower it, or raise every or config.messages", a.Delay, c.messages(), c.Clients)
+		return badField("delay", "%v leaves no room among %d messages for what %d clients send: lower it, or raise every", a.Delay, MaxMessages, c.Clients)
 	}
 	for n, r := range a.Rates {
 		if r < 0 || r > 2*million || r != 0 && !exists(model.Node(n)) {

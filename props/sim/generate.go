@@ -136,7 +136,7 @@ func AppendGenerated(dst []Action, src Source, p *Profile, w *World, steps int, 
 			return dst
 		}
 	}
-	if !p.Calm || !w.setup.cfg.roomy(0, time.Millisecond) {
+	if !p.Calm {
 		return dst
 	}
 	calm := func() Action {
