@@ -94,9 +94,10 @@ func (s *system) Walker() model.Walker {
 }
 
 // moves yields every action that might do something in w, in an order that
-// only depends on w. id is that of the action. Those on messages for which skip
-// is true are left out.
-func (s *system) moves(w *sim.World, id int32, skip func(int) bool, yield func(*sim.Action) bool) {
+// only depends on w. id is that of the action. If w was just decoded by of, those
+// are left out that lead where another does: what happens to the equal of
+// another message, and other rates of a clock that does not matter.
+func (s *system) moves(w *sim.World, id int32, of *sim.Space, yield func(*sim.Action) bool) {
 	f := s.o.Faults
 	var a sim.Action
 	do := func(k sim.Kind, who model.Node) bool {
@@ -104,7 +105,7 @@ func (s *system) moves(w *sim.World, id int32, skip func(int) bool, yield func(*
 		return yield(&a)
 	}
 	for i := range w.InFlight() {
-		if skip != nil && skip(i) {
+		if of != nil && of.Same(i) {
 			continue
 		}
 		a = sim.Action{ID: id, Kind: sim.Deliver, Msg: w.Message(i)}
@@ -117,7 +118,15 @@ func (s *system) moves(w *sim.World, id int32, skip func(int) bool, yield func(*
 			return
 		}
 	}
+advances:
 	for i := range s.advance {
+		if of != nil {
+			for c := range s.o.Clients {
+				if s.advance[i].Rates[sim.ClientNode(c)] != 0 && of.Timeless(c) {
+					continue advances
+				}
+			}
+		}
 		a = s.advance[i]
 		a.ID = id
 		if !yield(&a) {
@@ -126,15 +135,16 @@ func (s *system) moves(w *sim.World, id int32, skip func(int) bool, yield func(*
 	}
 	for i := range s.o.Clients {
 		n := sim.ClientNode(i)
+		idle := of != nil && of.Idle(i)
 		for k := range uint8(s.o.Keys) {
-			if f&Writes != 0 {
+			if f&Writes != 0 && !idle {
 				a = sim.Action{ID: id, Kind: sim.Put, Who: n, Key: k, Value: w.Other(k)}
 				if !yield(&a) {
 					return
 				}
 			}
 		}
-		if f&Resignation != 0 && !do(sim.Resign, n) {
+		if f&Resignation != 0 && !idle && !do(sim.Resign, n) {
 			return
 		}
 		if f&Work != 0 && !(do(sim.WorkBegin, n) && do(sim.WorkEnd, n)) {
@@ -165,7 +175,7 @@ func (s *system) moves(w *sim.World, id int32, skip func(int) bool, yield func(*
 		return
 	}
 	for i := range w.InFlight() {
-		if skip != nil && skip(i) {
+		if of != nil && of.Same(i) {
 			continue
 		}
 		for _, k := range [...]sim.Kind{sim.Drop, sim.Duplicate} {
@@ -221,7 +231,7 @@ func (k *walker) Expand(state []byte, out *model.Steps) {
 	}
 	k.probe(out)
 	k.w.CopyFrom(&k.base)
-	k.s.moves(&k.base, id, k.space.Same, func(a *sim.Action) bool {
+	k.s.moves(&k.base, id, k.space, func(a *sim.Action) bool {
 		if !k.w.Apply(a) {
 			return true
 		}

@@ -37,8 +37,10 @@ const (
 type codec struct {
 	sp      *Space
 	w       *World
-	b       []byte
 	reading bool
+	b       []byte // what is left to read
+	n       int    // written to buf so far
+	buf     [4096]byte
 
 	rec     lease.Record
 	running bool
@@ -57,13 +59,11 @@ type codec struct {
 
 	whose [MaxMessages]int8 // the client that sent it or gets it
 	dead  [MaxMessages]bool
-	order [MaxMessages]int8 // of the messages in the key
-	n     int               // of them so far
 	same  [MaxMessages]bool // equal to the one before
+	timed [MaxClients]bool  // the clock of the client matters
+	idle  [MaxClients]bool  // it has no term
 
-	head   []byte
-	blocks [MaxClients][]byte
-	parts  [MaxMessages][]byte
+	tmp [1024]byte
 }
 
 // incarnations are those of one client that something still refers to, the
@@ -112,32 +112,24 @@ func (in *incarnations) age(o model.Owner) uint64 {
 // AppendKey appends the key of w. Worlds of one key go on alike.
 func (sp *Space) AppendKey(dst []byte, w *World) []byte {
 	c := &sp.c
-	c.w, c.reading = w, false
+	c.w, c.reading, c.n = w, false, 0
 	c.gather()
 	n := sp.setup.cfg.Clients
-	c.b = c.head[:0]
 	c.header()
-	c.head = c.b
+	var order [MaxClients]int8
+	var ends [MaxClients + 1]int
+	ends[0] = c.n
 	for i := range n {
-		c.b = c.blocks[i][:0]
 		c.client(i)
-		c.blocks[i] = c.b
+		ends[i+1] = c.n
+		order[i] = int8(i)
 	}
-	var at [MaxClients]int8
-	for i := range n {
-		at[i] = int8(i)
-		if sp.red&Symmetry != 0 {
-			for j := i; j > 0 && bytes.Compare(c.blocks[at[j]], c.blocks[at[j-1]]) < 0; j-- {
-				at[j], at[j-1] = at[j-1], at[j]
-			}
-		}
+	if sp.red&Symmetry != 0 && n > 1 {
+		c.sort(ends[:n+1], order[:n])
 	}
-	dst = append(dst, c.head...)
-	for _, i := range at[:n] {
-		dst = append(dst, c.blocks[i]...)
-	}
+	dst = append(dst, c.buf[:c.n]...)
 	if sp.red&MessageOrder == 0 {
-		for _, i := range at[:n] {
+		for _, i := range order[:n] {
 			for k := range w.nmsgs {
 				if c.whose[k] == i {
 					dst = append(dst, byte(k))
@@ -148,13 +140,30 @@ func (sp *Space) AppendKey(dst []byte, w *World) []byte {
 	return dst
 }
 
+// sort sorts parts of buf, each from one end to the next, and what they are
+// called. There are few, and mostly they are in order.
+func (c *codec) sort(ends []int, names []int8) {
+	for i := 1; i < len(names); i++ {
+		for j := i; j > 0; j-- {
+			from, mid, to := ends[j-1], ends[j], ends[j+1]
+			if bytes.Compare(c.buf[mid:to], c.buf[from:mid]) >= 0 {
+				break
+			}
+			n := copy(c.tmp[:], c.buf[from:mid])
+			ends[j] = from + copy(c.buf[from:], c.buf[mid:to])
+			copy(c.buf[ends[j]:], c.tmp[:n])
+			names[j], names[j-1] = names[j-1], names[j]
+		}
+	}
+}
+
 // Decode makes w a World with that key. The key must be one of this space.
 func (sp *Space) Decode(key []byte, w *World) {
 	c := &sp.c
 	w.CopyFrom(&sp.template)
 	c.w, c.reading, c.b = w, true, key
-	c.n, c.refs, c.mem, c.spec, c.rec, c.odd = 0, [refCount]model.Owner{}, model.Memory{}, model.LeaseMemory{}, lease.Record{}, false
-	c.bearer = [64]model.Owner{}
+	c.refs, c.mem, c.spec, c.rec, c.odd = [refCount]model.Owner{}, model.Memory{}, model.LeaseMemory{}, lease.Record{}, false
+	c.bearer, c.timed = [64]model.Owner{}, [MaxClients]bool{}
 	for i := range sp.used() {
 		w.nodes[i] = node{rate: million, elapsed: clockBase, wall: w.nodes[i].wall}
 		w.nodes[i].wall = 0
@@ -177,6 +186,16 @@ func (sp *Space) Decode(key []byte, w *World) {
 	}
 	c.restore()
 }
+
+// Timeless reports whether nothing in the World last decoded depends on the
+// clock of client i: whatever its rate, the same follows.
+func (sp *Space) Timeless(i int) bool {
+	return sp.tightClient && sp.red&(TimeShift|Saturation) == TimeShift|Saturation && !sp.c.timed[i]
+}
+
+// Idle reports whether client i of the World last decoded has no term: there is
+// nothing to resign, no work begins and nobody writes.
+func (sp *Space) Idle(i int) bool { return sp.tightClient && sp.c.idle[i] }
 
 // Same reports whether message i of the World last decoded equals the one
 // before it.
@@ -210,7 +229,12 @@ func (c *codec) gather() {
 	if !sp.tightStorage || !sp.tightStore {
 		c.gatherLoose()
 	}
-	c.exact = sp.red&TokenRanks == 0 || c.exact
+	switch {
+	case sp.red&TokenRanks == 0:
+		c.exact = true
+	case sp.flaw == RanksAnything:
+		c.exact = false
+	}
 	c.gatherOdd()
 }
 
@@ -428,7 +452,7 @@ func (c *codec) gatherOdd() {
 			c.odd = true
 		}
 	}
-	if c.mem.Forged || c.mem.Short != 0 || w.tenure.token != token || c.mem.Last != token || c.mem.Token != token ||
+	if c.sp.tightStorage && c.mem.Seen != uint64(w.storage.Highest) || c.mem.Forged || c.mem.Short != 0 || w.tenure.token != token || c.mem.Last != token || c.mem.Token != token ||
 		c.sp.tightStore && c.refs[refJudged] != c.refs[refHolder] {
 		c.odd = true
 	}
@@ -457,12 +481,18 @@ func (c *codec) gatherOdd() {
 // returns what was written.
 
 func (c *codec) num(v uint64) uint64 {
+	if c.reading || v >= 0x80 || uint(c.n) >= uint(len(c.buf)) {
+		return c.long(v)
+	}
+	c.buf[c.n] = byte(v)
+	c.n++
+	return v
+}
+
+// long is num where a byte does not do, or where it reads.
+func (c *codec) long(v uint64) uint64 {
 	if !c.reading {
-		if v < 0x80 {
-			c.b = append(c.b, byte(v))
-		} else {
-			c.b = binary.AppendUvarint(c.b, v)
-		}
+		c.n += binary.PutUvarint(c.buf[c.n:], v)
 		return v
 	}
 	if len(c.b) > 0 && c.b[0] < 0x80 {
@@ -538,6 +568,20 @@ func (c *codec) instant(t, now, past int64) int64 {
 	return now + c.span(d)
 }
 
+// set codes whether an instant is one at all: zero is none.
+func (c *codec) set(t time.Duration) bool { return c.num(bit(t != 0)) == 1 }
+
+// clientInstant codes t on the clock of client i, and notes while reading
+// whether that clock matters.
+func (c *codec) clientInstant(i int, t, past int64) int64 {
+	now := c.now(i)
+	t = c.instant(t, now, past)
+	if c.reading && t > now-past {
+		c.timed[i] = true
+	}
+	return t
+}
+
 // past is how long ago an instant is when nothing tells it from longer ago:
 // tight for the built-in rules, and with room to spare for others.
 func (c *codec) past(tight bool, d time.Duration) int64 {
@@ -569,19 +613,24 @@ func (c *codec) bar(t uint64, at bool) uint64 {
 		}
 		return t
 	}
+	c.num(c.under(t, at))
+	return t
+}
+
+// under is how many of the tokens referred to are below t, or at it where at is
+// set; t itself where tokens are kept as they are.
+func (c *codec) under(t uint64, at bool) uint64 {
 	switch {
 	case c.exact:
-		c.num(t)
+		return t
 	case t <= c.shift:
-		c.num(0)
-	default:
-		below := uint64(1)<<(t-c.shift) - 1
-		if at {
-			below = below<<1 | 1
-		}
-		c.num(uint64(bits.OnesCount64(c.tokens & below)))
+		return 0
 	}
-	return t
+	below := uint64(1)<<(t-c.shift) - 1
+	if at {
+		below = below<<1 | 1
+	}
+	return uint64(bits.OnesCount64(c.tokens & below))
 }
 
 // age codes an incarnation of client i; where none is set it may be nobody's.
@@ -698,7 +747,7 @@ func (c *codec) header() {
 	const rare = 1 << 6
 	var f uint64
 	if !c.reading {
-		f = uint64(rec.Status) | bit(c.running)<<2 | bit(mem.Held)<<3 | bit(mem.Over)<<4 | bit(mem.Deleted != 0)<<5
+		f = uint64(rec.Status) | bit(c.running)<<2 | bit(mem.Held)<<3 | bit(mem.Over)<<4 | bit(c.under(mem.Deleted, true) > 0)<<5
 		if st.crashed || sg.crashed || st.stopped != 0 || sg.stopped != 0 || c.exact || c.odd {
 			f |= rare
 		}
@@ -713,22 +762,18 @@ func (c *codec) header() {
 		c.exact, c.odd, st.crashed, sg.crashed = g&1 == 1, g>>1&1 == 1, g>>2&1 == 1, g>>3&1 == 1
 		st.stopped, sg.stopped = c.stopped(st.stopped), c.stopped(sg.stopped)
 	}
-	if sp.red&TimeShift == 0 {
-		for i := 1; i < sp.used(); i++ {
-			n := &w.nodes[i]
-			n.elapsed, n.origin, n.lost, n.wall = int64(c.num(uint64(n.elapsed))), c.span(n.origin), c.span(n.lost), c.span(n.wall)
-		}
-	}
+	c.clocks(st)
+	c.clocks(sg)
 	rec.Token = lease.Token(c.rank(uint64(rec.Token)))
 	if c.reading {
 		c.shift = uint64(max(rec.Token, 62)) - 62
 	}
-	if !sp.tightStore || rec.Status != lease.Free {
+	if sp.tightStore && rec.Status != lease.Free || !sp.tightStore && c.set(rec.Expires) {
 		now := int64(st.clocks().Boot)
 		rec.Expires = time.Duration(c.instant(int64(rec.Expires), now, c.past(sp.tightStore, sp.setup.delay)))
-		if !sp.tightStore || sp.storeCrashes {
-			rec.TTL = c.ttl(rec.TTL)
-		}
+	}
+	if !sp.tightStore || sp.storeCrashes && rec.Status != lease.Free {
+		rec.TTL = c.ttl(rec.TTL)
 	}
 	if c.reading && sp.tightStore && !sp.storeCrashes && rec.Status == lease.Running {
 		rec.TTL = sp.setup.cfg.Lease.TTL
@@ -737,7 +782,16 @@ func (c *codec) header() {
 		mem.Deleted = c.bar(mem.Deleted, true)
 	}
 	if sp.tightStorage {
-		w.storage.Highest, mem.Seen = lease.Token(c.bar(uint64(w.storage.Highest), false)), c.bar(mem.Seen, false)
+		if sp.flaw == ForgetsSeen {
+			mem.Seen = 0
+		}
+		mem.Seen = c.bar(mem.Seen, false)
+		if c.reading {
+			w.storage.Highest = lease.Token(mem.Seen)
+		}
+		if c.odd {
+			w.storage.Highest = lease.Token(c.bar(uint64(w.storage.Highest), false))
+		}
 		if sp.setup.cfg.Lease.Barrier {
 			mem.Fenced = c.bar(mem.Fenced, false)
 		}
@@ -755,7 +809,11 @@ func (c *codec) header() {
 	}
 	if sp.setup.opts.Lockstep {
 		now := int64(st.clocks().Boot)
-		c.spec.Until, c.spec.Lapsed = c.instant(c.spec.Until, now, c.past(false, 0)), c.instant(c.spec.Lapsed, now, c.past(false, 0))
+		for _, t := range [...]*int64{&c.spec.Until, &c.spec.Lapsed} {
+			if c.set(time.Duration(*t)) {
+				*t = c.instant(*t, now, c.past(false, 0))
+			}
+		}
 		c.spec.TTL, c.spec.Known = int64(c.ttl(time.Duration(c.spec.TTL))), c.num(bit(c.spec.Known)) == 1
 	}
 	if !sp.tightStore {
@@ -766,6 +824,13 @@ func (c *codec) header() {
 	}
 	if c.odd {
 		c.oddities()
+	}
+}
+
+// clocks codes what the clocks of a node read, where that is to matter.
+func (c *codec) clocks(n *node) {
+	if c.sp.red&TimeShift == 0 {
+		n.elapsed, n.origin, n.lost, n.wall = c.span(n.elapsed), c.span(n.origin), c.span(n.lost), c.span(n.wall)
 	}
 }
 
@@ -892,6 +957,7 @@ func (c *codec) client(i int) {
 	if f>>5&1 == 1 {
 		n.stopped = c.stopped(n.stopped)
 	}
+	c.clocks(n)
 	if sp.red&IncarnationRanks == 0 {
 		st.Holder = holderOf(c.owner(ownerOf(st.Holder)))
 		n.boots = uint16(c.num(uint64(n.boots)))
@@ -909,16 +975,19 @@ func (c *codec) client(i int) {
 	now, tight := c.now(i), sp.tightClient
 	if !tight || st.Phase != lease.Campaigning {
 		st.Token = lease.Token(c.rank(uint64(st.Token)))
-		st.Deadline = time.Duration(c.instant(int64(st.Deadline), now, c.past(tight, 0)))
+		if tight || c.set(st.Deadline) {
+			st.Deadline = time.Duration(c.clientInstant(i, int64(st.Deadline), c.past(tight, 0)))
+		}
 	}
 	if !tight || st.Phase != lease.Stopping && !n.crashed {
-		st.NextSend = time.Duration(c.instant(int64(st.NextSend), now, c.past(tight, 0)))
+		st.NextSend = time.Duration(c.clientInstant(i, int64(st.NextSend), c.past(tight, 0)))
 	}
-	if !tight || st.Phase == lease.Fencing {
-		st.NextFence = time.Duration(c.instant(int64(st.NextFence), now, c.past(tight, 0)))
+	if tight && st.Phase == lease.Fencing || !tight && c.set(st.NextFence) {
+		st.NextFence = time.Duration(c.clientInstant(i, int64(st.NextFence), c.past(tight, 0)))
 	}
 	if c.reading {
 		c.resume(i, acting)
+		c.idle[i] = st.Phase == lease.Campaigning
 	}
 	if !tight {
 		x := &w.clients[i].Scratch
@@ -968,44 +1037,53 @@ func (c *codec) messages(i int) {
 		}
 		return
 	}
-	out, n := c.b, 0
-	var at [MaxMessages]int8
+	var order [MaxMessages]int8
+	var ends [MaxMessages + 1]int
+	count := 0
 	for k := range w.nmsgs {
-		if int(c.whose[k]) != i {
-			continue
+		if int(c.whose[k]) == i {
+			order[count] = int8(k)
+			count++
 		}
-		c.b = c.parts[k][:0]
-		c.message(&w.msgs[k], i, c.dead[k])
-		c.parts[k] = c.b
-		at[n] = int8(k)
-		if c.sp.red&MessageOrder != 0 {
-			for j := n; j > 0 && bytes.Compare(c.parts[at[j]], c.parts[at[j-1]]) < 0; j-- {
-				at[j], at[j-1] = at[j-1], at[j]
-			}
-		}
-		n++
 	}
-	c.b = out
-	c.num(uint64(n))
-	for _, k := range at[:n] {
-		c.b = append(c.b, c.parts[k]...)
+	c.num(uint64(count))
+	ends[0] = c.n
+	for j, k := range order[:count] {
+		c.message(&w.msgs[k], i, c.dead[k])
+		ends[j+1] = c.n
+	}
+	if c.sp.red&MessageOrder != 0 && count > 1 {
+		c.sort(ends[:count+1], order[:count])
 	}
 }
 
 // message codes one message of client i.
 func (c *codec) message(m *message, i int, dead bool) {
-	const isReply, isDead, isGranted, isAdmitted = 1 << 3, 1 << 4, 1 << 5, 1 << 6
+	// No operation: a reply that nobody will look at.
+	const isReply, isGranted, isAdmitted, isOther = 1 << 3, 1 << 4, 1 << 5, 1 << 6
+	full := c.sp.setup.cfg.Lease.TTL
+	req, rep := &m.lease, &m.answer
 	var f uint64
-	switch {
-	case c.reading:
-	case dead:
-		f = isReply | isDead
-	default:
-		f = uint64(m.op) | bit(m.reply)*isReply | bit(m.reply && m.answer.Code == lease.CodeGranted)*isGranted | bit(m.reply && m.answer.Code == lease.CodeFenced)*isAdmitted
+	if !c.reading && !dead {
+		f = uint64(m.op)
+		if m.reply {
+			f |= isReply
+			switch rep.Code {
+			case lease.CodeGranted:
+				f |= isGranted
+				if rep.TTL != full || rep.Asked != rep.Token && m.op == model.OpRenew {
+					f |= isOther
+				}
+			case lease.CodeFenced:
+				f |= isAdmitted
+			}
+		} else if req.TTL != full && (m.op == model.OpAcquire || m.op == model.OpRenew) {
+			f |= isOther
+		}
 	}
 	f = c.num(f)
 	if c.reading {
-		m.op, m.reply = model.Op(f&7), f&isReply != 0
+		m.op, m.reply = model.Op(f&7), f == 0 || f&isReply != 0
 		m.from, m.to = ClientNode(i), StoreNode
 		if m.op == model.OpFence || m.op == model.OpWrite {
 			m.to = StorageNode
@@ -1013,36 +1091,37 @@ func (c *codec) message(m *message, i int, dead bool) {
 		if m.reply {
 			m.from, m.to = m.to, m.from
 		}
-		if f&isDead != 0 {
+		if f == 0 {
 			m.op = model.OpWrite // whose answers no client sees
 		}
 	}
-	if f&isDead != 0 {
+	if f == 0 {
 		return
 	}
-	req, rep := &m.lease, &m.answer
 	var by model.Owner
 	if !c.reading {
 		by = ownerOf(req.Holder)
 	}
 	by = c.age(by, i, false)
-	present := !c.sp.tightClient || packed(by) == c.seen[i].present
+	present := !c.reading && by.Node == ClientNode(i) && packed(by) == c.seen[i].present
 	if c.reading {
 		req.Holder, req.Op = holderOf(by), opFrom[m.op]
 		req.Sent = time.Duration(c.now(i))
-		present = !c.sp.tightClient || by.Seq == currentBase
+		present = by == ownerOf(c.state[i].Holder)
 	}
-	counts := m.op == model.OpAcquire || m.op == model.OpRenew // the send counts
-	if counts && present {
-		req.Sent = time.Duration(c.instant(int64(req.Sent), c.now(i), c.past(c.sp.tightClient, c.sp.window)))
+	// When it was sent counts for a present attempt alone.
+	counts := m.op == model.OpAcquire || m.op == model.OpRenew
+	if counts && (present || c.sp.readsSent) && c.sp.flaw != ForgetsAges {
+		req.Sent = time.Duration(c.clientInstant(i, int64(req.Sent), c.past(c.sp.tightClient, c.sp.window)))
 	}
-	if !m.reply {
+	switch {
+	case !m.reply:
 		if m.op != model.OpAcquire {
 			req.Token = lease.Token(c.rank(uint64(req.Token)))
 		}
 		switch {
 		case counts:
-			req.TTL = c.ttl(req.TTL)
+			req.TTL = c.other(f&isOther != 0, req.TTL)
 		case m.op == model.OpWrite:
 			if c.sp.keys > 1 {
 				m.key = uint8(c.num(uint64(m.key)))
@@ -1051,28 +1130,47 @@ func (c *codec) message(m *message, i int, dead bool) {
 		}
 		c.bears(uint64(req.Token), by)
 		return
-	}
-	if m.op != model.OpAcquire {
-		rep.Asked = lease.Token(c.rank(uint64(rep.Asked)))
-	}
-	switch {
 	case f&isGranted != 0:
 		rep.Code = lease.CodeGranted
-		rep.Token, rep.TTL = lease.Token(c.rank(uint64(rep.Token))), c.ttl(rep.TTL)
+		rep.Token = lease.Token(c.rank(uint64(rep.Token)))
+		rep.TTL = c.other(f&isOther != 0, rep.TTL)
 		c.bears(uint64(rep.Token), by)
-	case f&isAdmitted != 0:
-		rep.Code = lease.CodeFenced
-	case c.reading:
-		rep.Code = lease.CodeLost
-		if m.op == model.OpFence {
+		switch {
+		case m.op != model.OpRenew:
+		case f&isOther != 0:
+			rep.Asked = lease.Token(c.rank(uint64(rep.Asked)))
+		default:
+			rep.Asked = rep.Token
+		}
+	default:
+		if m.op != model.OpAcquire {
+			rep.Asked = lease.Token(c.rank(uint64(rep.Asked)))
+		}
+		if !c.reading {
+			break
+		}
+		switch {
+		case f&isAdmitted != 0:
+			rep.Code = lease.CodeFenced
+		case m.op == model.OpFence:
 			rep.Code = lease.CodeStale
+		default:
+			rep.Code = lease.CodeLost
 		}
 	}
 	if c.reading {
 		rep.Op, rep.Holder, rep.Sent = req.Op, req.Holder, req.Sent
-		req.Token, req.TTL = rep.Asked, c.sp.setup.cfg.Lease.TTL
+		req.Token, req.TTL = rep.Asked, full
 		m.code = codeOf[rep.Code]
 	}
+}
+
+// other codes a TTL that mostly is that of the configuration.
+func (c *codec) other(is bool, ttl time.Duration) time.Duration {
+	if !is {
+		return c.sp.setup.cfg.Lease.TTL
+	}
+	return time.Duration(c.span(int64(ttl)))
 }
 
 var opFrom = [...]lease.Op{model.OpAcquire: lease.OpAcquire, model.OpRenew: lease.OpRenew, model.OpRelease: lease.OpRelease,

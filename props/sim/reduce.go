@@ -3,9 +3,6 @@ package sim
 import (
 	"math/bits"
 	"time"
-
-	"fencepost/impl/lease"
-	"fencepost/model"
 )
 
 // Reductions are the ways in which worlds that differ are taken for one. Each
@@ -24,14 +21,15 @@ const (
 	TokenRanks
 	// IncarnationRanks does so for the incarnations of each client.
 	IncarnationRanks
-	// Symmetry forgets which of the clients is which. It needs IncarnationRanks.
+	// Symmetry forgets which of the clients is which. It needs IncarnationRanks
+	// and MessageOrder.
 	Symmetry
 	// MessageOrder forgets in which order messages were sent.
 	MessageOrder
 	// Irrelevance leaves out what no built-in rule looks at again: replies that
 	// the client will ignore, the rest of a lease that cannot come back, how far
 	// below every token in use the highest seen is. It applies to the built-in
-	// rules alone.
+	// rules alone, and needs IncarnationRanks and Saturation.
 	Irrelevance
 
 	AllReductions = TimeShift | Saturation | TokenRanks | IncarnationRanks | Symmetry | MessageOrder | Irrelevance
@@ -95,6 +93,17 @@ type Layout struct {
 	Unsound Reductions
 }
 
+// Flaw makes a key wrong on purpose, to show that a test of keys would notice.
+type Flaw uint8
+
+// The flaws.
+const (
+	NoFlaw        Flaw = iota
+	ForgetsAges        // when the requests in flight were sent
+	ForgetsSeen        // what the storage has seen
+	RanksAnything      // ranks tokens where that is unsound
+)
+
 // Space is the worlds of one set-up, up to what no rule and no judgement can
 // tell apart. It is for one goroutine.
 //
@@ -104,10 +113,12 @@ type Layout struct {
 type Space struct {
 	setup *setup
 	red   Reductions
+	flaw  Flaw
 	grain grain
 	keys  int
 	// What of the subject is built in, so that Irrelevance applies to it.
 	tightStore, tightClient, tightStorage bool
+	readsSent                             bool // a store that reads when requests were sent, which it should not
 	storeCrashes                          bool
 	window                                time.Duration
 	loose                                 int64 // after which instants saturate for rules that are not built in
@@ -125,6 +136,7 @@ type SpaceOptions struct {
 	Keys int
 	// StoreCrashes says that the store may crash and come back.
 	StoreCrashes bool
+	Flaw         Flaw
 }
 
 // NewSpace is the space of the worlds that w is the beginning of.
@@ -132,9 +144,17 @@ func NewSpace(w *World, o SpaceOptions) *Space {
 	sp := &Space{setup: w.setup, red: o.Reductions &^ w.setup.subject.Layout.Unsound, grain: newGrain(o.Grain), keys: o.Keys, storeCrashes: o.StoreCrashes}
 	l := &w.setup.cfg.Lease
 	sp.window, sp.loose = l.SafeWindow(), int64(2*l.TTL+l.LockDelay)
-	if sp.red&IncarnationRanks == 0 {
+	if sp.flaw = o.Flaw; sp.flaw == RanksAnything {
+		sp.red |= TokenRanks
+	}
+	if need := IncarnationRanks | MessageOrder; sp.red&need != need {
 		sp.red &^= Symmetry
 	}
+	if need := IncarnationRanks | Saturation; sp.red&need != need {
+		sp.red &^= Irrelevance
+	}
+	_, builtin := w.setup.subject.Store.(Store)
+	sp.readsSent = !builtin
 	if sp.red&Irrelevance != 0 {
 		_, sp.tightStore = w.setup.subject.Store.(Store)
 		_, sp.tightClient = w.setup.subject.Client.(Client)
@@ -193,6 +213,3 @@ func (w *World) CopyFrom(o *World) {
 
 // used is how many nodes, nobody included, exploration has.
 func (sp *Space) used() int { return int(firstClient) + sp.setup.cfg.Clients }
-
-var _ = model.MaxNodes
-var _ lease.Token

@@ -1,0 +1,126 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"fencepost/model"
+	"fencepost/props/sim"
+)
+
+// AllFaults are all the faults that there are.
+const AllFaults = faultsEnd - 1
+
+func (f Faults) String() string {
+	if f == 0 {
+		return "none"
+	}
+	return strings.Join(f.Names(), ", ")
+}
+
+// Tick is how much time passes at once.
+func (o *Options) Tick() time.Duration { return o.tick() }
+
+// String says in one phrase which worlds these are, without the subject and
+// the faults.
+func (o Options) String() string {
+	parts := []string{
+		counted(o.Clients, "client"),
+		"up to " + counted(o.Messages, "message") + " in flight",
+		fmt.Sprintf("a TTL of %s of %v", counted(o.TTL, "tick"), o.tick()),
+	}
+	if o.Drift >= 2 {
+		parts = append(parts, fmt.Sprintf("a drift bound of 1/%d", o.Drift))
+	} else {
+		parts = append(parts, "true clocks")
+	}
+	if o.LockDelay > 0 {
+		parts = append(parts, "a lock delay of "+counted(o.LockDelay, "tick"))
+	}
+	if o.Barrier {
+		parts = append(parts, "the barrier")
+	}
+	return strings.Join(append(parts, counted(o.Keys, "key")+" written to"), ", ")
+}
+
+// Claim is what may be said after the exploration, and no more: complete,
+// bounded or violated, of how many states, and up to which length.
+func (r *Report) Claim() string {
+	x := &r.Found
+	bounded := fmt.Sprintf("bounded at %s: every schedule of up to %s was covered", counted(x.States, "state"), counted(x.Depth, "action"))
+	switch {
+	case x.Failed && x.Bounded != "":
+		return fmt.Sprintf("violated by a schedule of %s; a shorter one may exist: the exploration was %s", counted(x.FailDepth, "action"), bounded)
+	case x.Failed:
+		return fmt.Sprintf("violated by a schedule of %s; no shorter one breaks anything", counted(x.FailDepth, "action"))
+	case x.Complete:
+		return fmt.Sprintf("complete: %s, which are all that schedules of any length reach", counted(x.States, "state"))
+	}
+	return bounded + ", and nothing broke; nothing is known of longer ones"
+}
+
+// Accuracy says how states were told apart.
+func (r *Report) Accuracy() string {
+	if r.Found.Exact {
+		return "states are told apart exactly"
+	}
+	return fmt.Sprintf("states are told apart by 64-bit hashes: the probability that any was taken for another and missed is at most %.1e", r.Found.Collision)
+}
+
+// Unjudged is an invariant that an exploration says nothing about.
+type Unjudged struct {
+	Invariant model.Invariant
+	Why       string
+}
+
+// Settled splits the invariants into those that were judged in every state and
+// step, and the others.
+func (r *Report) Settled() (judged model.Set, others []Unjudged) {
+	for v := range model.Invariants() {
+		why := ""
+		switch {
+		case v == model.Linearizability:
+			why = "it takes whole histories; random schedules and recorded histories are judged by it"
+		case !r.Judged.Has(v):
+			why = "it was not asked for"
+			if v == model.Lockstep {
+				why = "random schedules are judged by it"
+			}
+		case v == model.Availability && r.Fair == nil:
+			why = "the window is too short to promise it"
+		case v == model.Barrier && !r.Config.Lease.Barrier:
+			why = "the barrier is off"
+		default:
+			judged |= model.SetOf(v)
+			continue
+		}
+		others = append(others, Unjudged{v, why})
+	}
+	return judged, others
+}
+
+// Waiting adds to a schedule of [Options.Lead] the fair time in which its last
+// state waits for a leader, and says in the file what is to be seen.
+func (w *Wait) Waiting(s *sim.Schedule) {
+	s.Name = "longest-wait"
+	s.Shows = fmt.Sprintf("from here it takes %v of fair time until a client leads; no state takes longer", w.Longest)
+	s.Actions = append(s.Actions, sim.Action{ID: int32(len(s.Actions) + 1), Kind: sim.Calm, D: 2 * w.Bound, Delay: w.Delay, Every: w.Every})
+}
+
+// counted is "1 state", "2 states" or "1,234 states".
+func counted[N int | uint64](n N, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return Grouped(uint64(n)) + " " + what + "s"
+}
+
+// Grouped is n with its digits in groups of three, as in 1,234,567.
+func Grouped(n uint64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
