@@ -1,5 +1,7 @@
 package model
 
+import "iter"
+
 // Memory is what the judgement of a Monitor will depend on, outside a calm: a
 // plain value, from which a Monitor in the same state of mind can be made. Of
 // the grants and terms it has those that the caller asks for, see
@@ -44,6 +46,18 @@ func (m *Monitor) Owner(token uint64) Owner {
 
 // Led reports whether anybody led under token, as far as that is known.
 func (m *Monitor) Led(token uint64) bool { return m.led.has(token) }
+
+// Terms are the tokens that somebody led under, as far as that is known, in
+// the order of these terms.
+func (m *Monitor) Terms() iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := m.led.n - min(m.led.n, span); i < m.led.n; i++ {
+			if !yield(m.led.ring[i%span]) {
+				return
+			}
+		}
+	}
+}
 
 // Acting is the term under which n acts as leader; token 0: it does not.
 func (m *Monitor) Acting(n Node) (Owner, uint64) { return m.acting[n].Owner, m.acting[n].Token }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 
 	"fencepost/impl/lease"
@@ -424,7 +426,8 @@ func (c *codec) gatherLoose() {
 		c.token(c.mem.Seen, model.Owner{})
 		c.token(c.mem.Fenced, model.Owner{})
 	}
-	for _, t := range [...]uint64{c.mem.Token, c.mem.Last, w.tenure.token, uint64(w.store.Scratch.Reply.Token)} {
+	c.token(c.mem.Token, c.refs[refJudged]) // regranted, it is no new grant to the monitor
+	for _, t := range [...]uint64{c.mem.Last, w.tenure.token, uint64(w.store.Scratch.Reply.Token)} {
 		c.token(t, model.Owner{})
 	}
 	for k := range l.StoreN {
@@ -768,7 +771,7 @@ func (c *codec) header() {
 	if c.reading {
 		c.shift = uint64(max(rec.Token, 62)) - 62
 	}
-	if sp.tightStore && rec.Status != lease.Free || !sp.tightStore && c.set(rec.Expires) {
+	if rec.Status != lease.Free {
 		now := int64(st.clocks().Boot)
 		rec.Expires = time.Duration(c.instant(int64(rec.Expires), now, c.past(sp.tightStore, sp.setup.delay)))
 	}
@@ -809,12 +812,13 @@ func (c *codec) header() {
 	}
 	if sp.setup.opts.Lockstep {
 		now := int64(st.clocks().Boot)
-		for _, t := range [...]*int64{&c.spec.Until, &c.spec.Lapsed} {
-			if c.set(time.Duration(*t)) {
-				*t = c.instant(*t, now, c.past(false, 0))
-			}
-		}
 		c.spec.TTL, c.spec.Known = int64(c.ttl(time.Duration(c.spec.TTL))), c.num(bit(c.spec.Known)) == 1
+		if c.spec.TTL > 0 {
+			c.spec.Until = c.instant(c.spec.Until, now, c.past(false, 0))
+		}
+		if c.spec.Known {
+			c.spec.Lapsed = c.instant(c.spec.Lapsed, now, c.past(false, 0))
+		}
 	}
 	if !sp.tightStore {
 		c.scratch(&w.store.Scratch, &sp.setup.subject.Layout.StoreN, int64(st.clocks().Boot))
@@ -834,40 +838,40 @@ func (c *codec) clocks(n *node) {
 	}
 }
 
-// led codes which of the tokens referred to were led under.
+// led codes which of the tokens referred to were led under, or which at all
+// where one that nothing refers to may be issued again.
 func (c *codec) led() {
+	m := &c.w.monitor
 	if c.reading {
-		c.w.monitor.Forget()
+		m.Forget()
 		for set := c.num(0); set != 0; set &= set - 1 {
-			c.w.monitor.RememberTerm(uint64(bits.TrailingZeros64(set)) + 1)
+			m.RememberTerm(uint64(bits.TrailingZeros64(set)) + 1)
 		}
 		if c.exact {
 			for n := c.num(0); n > 0; n-- {
-				c.w.monitor.RememberTerm(c.num(0))
+				m.RememberTerm(c.num(0))
 			}
 		}
 		return
 	}
-	var set, n uint64
+	if c.exact {
+		c.num(0)
+		tokens := slices.Sorted(m.Terms())
+		c.num(uint64(len(tokens)))
+		for _, t := range tokens {
+			c.num(t)
+		}
+		return
+	}
+	var set uint64
+	n := 0
 	for rest := c.tokens; rest != 0; rest &= rest - 1 {
-		if c.w.monitor.Led(uint64(bits.TrailingZeros64(rest)) + c.shift) {
+		if m.Led(uint64(bits.TrailingZeros64(rest)) + c.shift) {
 			set |= 1 << n
 		}
 		n++
 	}
-	if !c.exact {
-		c.num(set)
-		return
-	}
-	c.num(0)
-	c.num(uint64(bits.OnesCount64(set)))
-	n = 0
-	for rest := c.tokens; rest != 0; rest &= rest - 1 {
-		if set>>n&1 == 1 {
-			c.num(uint64(bits.TrailingZeros64(rest)) + c.shift)
-		}
-		n++
-	}
+	c.num(set)
 }
 
 // oddities codes what no built-in rule comes to.
@@ -892,17 +896,29 @@ func (c *codec) granted(i int) {
 		return
 	}
 	n := uint64(0)
-	for rest := c.tokens; rest != 0; rest &= rest - 1 {
-		if c.w.monitor.Owner(uint64(bits.TrailingZeros64(rest))+c.shift).Node == ClientNode(i) {
+	for _, o := range c.borne() {
+		if o.Node == ClientNode(i) {
 			n++
 		}
 	}
 	c.num(n)
-	for rest := c.tokens; rest != 0; rest &= rest - 1 {
-		t := uint64(bits.TrailingZeros64(rest)) + c.shift
-		if o := c.w.monitor.Owner(t); o.Node == ClientNode(i) {
+	for t, o := range c.borne() {
+		if o.Node == ClientNode(i) {
 			c.rank(t)
 			c.age(o, i, false)
+		}
+	}
+}
+
+// borne yields the tokens that somebody may act under, and whom they were
+// granted to.
+func (c *codec) borne() iter.Seq2[uint64, model.Owner] {
+	return func(yield func(uint64, model.Owner) bool) {
+		for rest := c.tokens; rest != 0; rest &= rest - 1 {
+			n := bits.TrailingZeros64(rest)
+			if t := uint64(n) + c.shift; c.bearer[n].Node != 0 && !yield(t, c.w.monitor.Owner(t)) {
+				return
+			}
 		}
 	}
 }
@@ -917,20 +933,21 @@ func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
 		case MeansToken:
 			*v = int64(c.rank(uint64(*v)))
 		case MeansValue:
-			*v = c.class(0, *v)
+			*v = c.class(uint8(k), *v)
 		default:
 			if c.num(bit(*v != 0)) == 0 {
 				continue
 			}
+			from := now
 			if m == MeansSending {
-				now = clockBase
+				from = clockBase
 				if c.sp.red&TimeShift == 0 {
-					now = 0
+					from = 0
 				} else if !c.reading {
-					now = c.clock(int(c.refs[refScratch].Node - firstClient))
+					from = c.clock(int(c.refs[refScratch].Node - firstClient))
 				}
 			}
-			*v = c.instant(*v, now, c.past(false, 0))
+			*v = c.instant(*v, from, c.past(false, 0))
 		}
 	}
 	r := &x.Reply
@@ -1103,7 +1120,7 @@ func (c *codec) message(m *message, i int, dead bool) {
 		by = ownerOf(req.Holder)
 	}
 	by = c.age(by, i, false)
-	present := !c.reading && by.Node == ClientNode(i) && packed(by) == c.seen[i].present
+	present := !c.reading && (by.Node == ClientNode(i) || c.sp.red&IncarnationRanks == 0) && packed(by) == c.seen[i].present
 	if c.reading {
 		req.Holder, req.Op = holderOf(by), opFrom[m.op]
 		req.Sent = time.Duration(c.now(i))
@@ -1214,6 +1231,9 @@ func (c *codec) restore() {
 	w.store.Record = c.rec
 	w.store.Scratch.Who, w.store.Scratch.Reply.Current = holderOf(c.refs[refScratch]), holderOf(c.refs[refReply])
 	c.bears(token, c.refs[refHolder])
+	if !sp.tightStorage || !sp.tightStore {
+		c.bears(c.mem.Token, c.refs[refJudged])
+	}
 
 	c.mem.Tenure, c.mem.Longest = c.refs[refJudged], int64(sp.setup.cfg.Lease.TTL)
 	w.monitor.Recall(&c.mem)

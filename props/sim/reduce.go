@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -71,7 +72,7 @@ const (
 	MeansInstant         // on the clock of the node itself; zero is none
 	MeansSending         // an instant on the clock of the client Who
 	MeansToken
-	MeansValue // of the first key
+	MeansValue // of the key with the number's index
 )
 
 // ClockName says which of a node's clocks its rules read.
@@ -153,8 +154,7 @@ func NewSpace(w *World, o SpaceOptions) *Space {
 	if need := IncarnationRanks | Saturation; sp.red&need != need {
 		sp.red &^= Irrelevance
 	}
-	_, builtin := w.setup.subject.Store.(Store)
-	sp.readsSent = !builtin
+	sp.readsSent = slices.Contains(w.setup.subject.Layout.StoreN[:], MeansSending)
 	if sp.red&Irrelevance != 0 {
 		_, sp.tightStore = w.setup.subject.Store.(Store)
 		_, sp.tightClient = w.setup.subject.Client.(Client)
