@@ -44,13 +44,13 @@ type codec struct {
 	n       int    // written to buf so far
 	buf     [4096]byte
 
-	rec     lease.Record
+	rec     ownership
 	running bool
 	mem     model.Memory
 	spec    model.LeaseMemory
 	refs    [refCount]model.Owner
 	nrefs   int // of them that may differ
-	state   [MaxClients]lease.ClientState
+	state   [MaxClients]stance
 	seen    [MaxClients]incarnations
 	odd     bool
 
@@ -60,12 +60,29 @@ type codec struct {
 	bearer [64]model.Owner
 
 	whose [MaxMessages]int8 // the client that sent it or gets it
+	by    [MaxMessages]model.Owner
 	dead  [MaxMessages]bool
 	same  [MaxMessages]bool // equal to the one before
 	timed [MaxClients]bool  // the clock of the client matters
 	idle  [MaxClients]bool  // it has no term
 
 	tmp [1024]byte
+}
+
+// ownership is a [lease.Record] but for its holder.
+type ownership struct {
+	status       lease.Status
+	token        uint64
+	ttl, expires int64
+}
+
+// stance is a [lease.ClientState] with a small identity.
+type stance struct {
+	by                            model.Owner
+	phase                         lease.Phase
+	working                       bool
+	token                         uint64
+	deadline, nextSend, nextFence int64
 }
 
 // incarnations are those of one client that something still refers to, the
@@ -116,7 +133,7 @@ func (sp *Space) AppendKey(dst []byte, w *World) []byte {
 	c := &sp.c
 	c.w, c.reading, c.n = w, false, 0
 	c.gather()
-	n := sp.setup.cfg.Clients
+	n := sp.clients
 	c.header()
 	var order [MaxClients]int8
 	var ends [MaxClients + 1]int
@@ -164,7 +181,7 @@ func (sp *Space) Decode(key []byte, w *World) {
 	c := &sp.c
 	w.CopyFrom(&sp.template)
 	c.w, c.reading, c.b = w, true, key
-	c.refs, c.mem, c.spec, c.rec, c.odd = [refCount]model.Owner{}, model.Memory{}, model.LeaseMemory{}, lease.Record{}, false
+	c.refs, c.mem, c.spec, c.rec, c.odd = [refCount]model.Owner{}, model.Memory{}, model.LeaseMemory{}, ownership{}, false
 	c.bearer, c.timed = [64]model.Owner{}, [MaxClients]bool{}
 	for i := range sp.used() {
 		w.nodes[i] = node{rate: million, elapsed: clockBase, wall: w.nodes[i].wall}
@@ -172,7 +189,7 @@ func (sp *Space) Decode(key []byte, w *World) {
 	}
 	w.nmsgs = 0
 	c.header()
-	for i := range sp.setup.cfg.Clients {
+	for i := range sp.clients {
 		c.client(i)
 	}
 	if sp.red&MessageOrder == 0 {
@@ -202,283 +219,6 @@ func (sp *Space) Idle(i int) bool { return sp.tightClient && sp.c.idle[i] }
 // Same reports whether message i of the World last decoded equals the one
 // before it.
 func (sp *Space) Same(i int) bool { return sp.c.same[i] }
-
-// gather takes the picture of the World, and finds what tokens and
-// incarnations it refers to.
-func (c *codec) gather() {
-	sp, w := c.sp, c.w
-	n := sp.setup.cfg.Clients
-	c.rec, c.running, c.mem = w.store.Record, w.tenure.running, w.monitor.Memory()
-	c.shift = 0
-	if top := uint64(c.rec.Token); top > 62 {
-		c.shift = top - 62
-	}
-	c.tokens, c.odd = 0, false
-	c.gatherStore()
-	for i := range n {
-		c.gatherClient(i)
-	}
-	for i := range w.nmsgs {
-		c.gatherMessage(i)
-	}
-	if sp.red&IncarnationRanks != 0 {
-		for i := range c.refs[:c.nrefs] {
-			if o := c.refs[i]; o.Node != 0 {
-				c.seen[o.Node-firstClient].add(o)
-			}
-		}
-	}
-	if !sp.tightStorage || !sp.tightStore {
-		c.gatherLoose()
-	}
-	switch {
-	case sp.red&TokenRanks == 0:
-		c.exact = true
-	case sp.flaw == RanksAnything:
-		c.exact = false
-	}
-	c.gatherOdd()
-}
-
-func (c *codec) gatherStore() {
-	sp, w := c.sp, c.w
-	rec, up := &c.rec, !w.nodes[StoreNode].crashed
-	if sp.tightStore {
-		now := w.nodes[StoreNode].clocks().Boot
-		delay := sp.setup.delay
-		if !sp.storeCrashes && rec.Status == lease.Running && now >= rec.Expires {
-			rec.Status = lease.Lapsed // whether somebody was told of it shows at a restart
-		}
-		if rec.Status == lease.Lapsed && (delay == 0 || !sp.storeCrashes && now >= rec.Expires+delay) {
-			rec.Status = lease.Free
-		}
-		if rec.Status != lease.Running {
-			rec.Holder, rec.TTL = lease.Holder{}, 0
-			if !c.mem.Held {
-				c.mem.Over = true
-			}
-		}
-		if rec.Status == lease.Free {
-			rec.Expires = 0
-		}
-		if !up && rec.Status == lease.Running {
-			rec.Expires = now // a restart holds it for the whole TTL anew
-		}
-	}
-	c.refs = [refCount]model.Owner{refHolder: ownerOf(rec.Holder), refTenure: w.tenure.owner, refJudged: c.mem.Tenure}
-	c.nrefs = refCount
-	if sp.tightStore {
-		c.refs[refTenure] = c.refs[refHolder]
-		c.nrefs = refTenure // the others are the same, or it is odd
-		if !c.mem.Held && c.mem.Over {
-			c.refs[refJudged], c.mem.Token = c.refs[refHolder], uint64(rec.Token)
-		}
-	}
-	if sp.setup.opts.Lockstep {
-		c.spec = w.lease.Memory()
-		c.refs[refSpec] = c.spec.Owner
-	}
-	c.exact = uint64(rec.Token) != c.mem.Last || uint64(rec.Token) < uint64(w.storage.Highest) || uint64(rec.Token) < c.mem.Token
-	c.token(uint64(rec.Token), c.refs[refHolder])
-}
-
-// token notes that something refers to a token, and who may act under it.
-func (c *codec) token(t uint64, by model.Owner) {
-	switch {
-	case t == 0:
-		return
-	case t <= c.shift || t-c.shift > 63:
-		if t > uint64(c.rec.Token) {
-			c.exact = true // above the counter; ranks would not do
-			return
-		}
-		panic(fmt.Sprintf("sim: token %d is still referred to 62 grants later", t))
-	}
-	n := t - c.shift
-	switch b := &c.bearer[n]; {
-	case c.tokens>>n&1 == 0:
-		c.tokens |= 1 << n
-		*b = by
-	case b.Node == 0:
-		*b = by
-	case by.Node != 0 && *b != by:
-		c.odd = true
-	}
-	if t > uint64(c.rec.Token) {
-		c.exact = true
-	}
-}
-
-func (c *codec) gatherClient(i int) {
-	sp, w := c.sp, c.w
-	n := &w.nodes[ClientNode(i)]
-	st := &c.state[i]
-	*st = w.clients[i].State()
-	o := ownerOf(st.Holder)
-	if sp.tightClient {
-		switch {
-		case n.crashed:
-			// A new process knows nothing of the old one.
-			*st = lease.ClientState{}
-			o = model.Owner{Node: ClientNode(i), Boot: math.MaxUint16}
-		case st.Phase != lease.Campaigning && c.clock(i) >= int64(st.Deadline):
-			// The term is over, and whatever the client does next notices it first.
-			*st = lease.ClientState{Working: st.Working, NextSend: time.Duration(c.clock(i))}
-			o.Seq++
-		}
-	}
-	c.seen[i].n, c.seen[i].present = 0, packed(o)
-	if st.Phase != lease.Campaigning || st.Token != 0 {
-		c.token(uint64(st.Token), o)
-	}
-	if !sp.tightClient {
-		x := &w.clients[i].Scratch
-		for k, m := range sp.setup.subject.Layout.Client {
-			if m == MeansToken {
-				c.token(uint64(x.N[k]), model.Owner{})
-			}
-		}
-		if x.Who.Node != "" && sp.red&IncarnationRanks != 0 {
-			c.seen[i].add(ownerOf(x.Who))
-		}
-	}
-}
-
-// clock is what client i takes for the time.
-func (c *codec) clock(i int) int64 {
-	return c.sp.setup.subject.Layout.ClientClock.read(c.w.nodes[ClientNode(i)].clocks())
-}
-
-func (n ClockName) read(now Clocks) int64 {
-	switch n {
-	case MonotonicClock:
-		return int64(now.Mono)
-	case WallClock:
-		return int64(now.Wall)
-	}
-	return int64(now.Boot)
-}
-
-func (c *codec) gatherMessage(i int) {
-	m := &c.w.msgs[i]
-	n := m.from
-	if m.reply {
-		n = m.to
-	}
-	k := int(n) - int(firstClient)
-	if k < 0 || k >= c.sp.setup.cfg.Clients {
-		panic("sim: a world with a raw request in flight has no key")
-	}
-	c.whose[i] = int8(k)
-	c.dead[i] = m.reply && c.ignored(m, k)
-	if c.dead[i] {
-		return
-	}
-	o := ownerOf(m.lease.Holder)
-	switch {
-	case !m.reply:
-		c.token(uint64(m.lease.Token), o)
-	case m.op != model.OpAcquire:
-		c.token(uint64(m.answer.Asked), model.Owner{})
-		fallthrough
-	default:
-		if m.answer.Code == lease.CodeGranted {
-			c.token(uint64(m.answer.Token), o)
-		}
-	}
-	if c.sp.red&IncarnationRanks != 0 {
-		if o.Node != n {
-			panic("sim: a client speaks for another; its rules must declare IncarnationRanks unsound")
-		}
-		c.seen[k].add(o)
-	}
-}
-
-// ignored reports whether nobody will look at the reply m to client k, now or
-// later. Clients of this World never see the answers to writes and reads.
-func (c *codec) ignored(m *message, k int) bool {
-	if m.op == model.OpWrite || m.op == model.OpRead || m.op == model.OpGet {
-		return true
-	}
-	if !c.sp.tightClient {
-		return false
-	}
-	st := &c.state[k]
-	if packed(ownerOf(m.answer.Holder)) != c.seen[k].present {
-		return true
-	}
-	switch m.op {
-	case model.OpAcquire:
-		return m.answer.Code != lease.CodeGranted
-	case model.OpRenew:
-		return st.Phase == lease.Campaigning || m.answer.Asked != st.Token
-	case model.OpFence:
-		return st.Phase == lease.Campaigning || m.answer.Asked != st.Token || m.answer.Code == lease.CodeFenced && st.Phase != lease.Fencing
-	}
-	return true
-}
-
-// gatherLoose notes what rules that are not built in refer to.
-func (c *codec) gatherLoose() {
-	w, l := c.w, &c.sp.setup.subject.Layout
-	if !c.sp.tightStorage {
-		c.token(uint64(w.storage.Highest), model.Owner{})
-		c.token(c.mem.Seen, model.Owner{})
-		c.token(c.mem.Fenced, model.Owner{})
-	}
-	c.token(c.mem.Token, c.refs[refJudged]) // regranted, it is no new grant to the monitor
-	for _, t := range [...]uint64{c.mem.Last, w.tenure.token, uint64(w.store.Scratch.Reply.Token)} {
-		c.token(t, model.Owner{})
-	}
-	for k := range l.StoreN {
-		if l.StoreN[k] == MeansToken {
-			c.token(uint64(w.store.Scratch.N[k]), model.Owner{})
-		}
-		if l.StorageN[k] == MeansToken {
-			c.token(uint64(w.storage.Scratch.N[k]), model.Owner{})
-		}
-	}
-	c.refs[refScratch], c.refs[refReply] = ownerOf(w.store.Scratch.Who), ownerOf(w.store.Scratch.Reply.Current)
-	for _, o := range c.refs[refScratch:] {
-		if o.Node != 0 && c.sp.red&IncarnationRanks != 0 {
-			c.seen[o.Node-firstClient].add(o)
-		}
-	}
-}
-
-// gatherOdd finds out whether the World has anything that exploration does not
-// come to with the built-in rules, and that has room only in an odd key.
-func (c *codec) gatherOdd() {
-	w, token := c.w, uint64(c.rec.Token)
-	for i := 1; i < c.sp.used(); i++ {
-		if n := &w.nodes[i]; n.rate != million || n.fraction != 0 || w.cuts[i] != 0 {
-			c.odd = true
-		}
-	}
-	if c.sp.tightStorage && c.mem.Seen != uint64(w.storage.Highest) || c.mem.Forged || c.mem.Short != 0 || w.tenure.token != token || c.mem.Last != token || c.mem.Token != token ||
-		c.sp.tightStore && c.refs[refJudged] != c.refs[refHolder] {
-		c.odd = true
-	}
-	for rest := c.tokens; rest != 0 && !c.odd; rest &= rest - 1 {
-		t := bits.TrailingZeros64(rest)
-		if o := c.bearer[t]; o != (model.Owner{}) && w.monitor.Owner(uint64(t)+c.shift) != o {
-			c.odd = true
-		}
-	}
-	if !c.odd || c.sp.red&IncarnationRanks == 0 {
-		return
-	}
-	for _, o := range c.refs {
-		if o.Node != 0 {
-			c.seen[o.Node-firstClient].add(o)
-		}
-	}
-	for rest := c.tokens; rest != 0; rest &= rest - 1 {
-		if o := w.monitor.Owner(uint64(bits.TrailingZeros64(rest)) + c.shift); o.Node != 0 {
-			c.seen[o.Node-firstClient].add(o)
-		}
-	}
-}
 
 // The coding of single values. Each writes what it is given, or reads and
 // returns what was written.
@@ -568,11 +308,12 @@ func (c *codec) instant(t, now, past int64) int64 {
 	if d < -past && c.sp.red&Saturation != 0 {
 		d = -past
 	}
-	return now + c.span(d)
+	c.span(d)
+	return t
 }
 
 // set codes whether an instant is one at all: zero is none.
-func (c *codec) set(t time.Duration) bool { return c.num(bit(t != 0)) == 1 }
+func (c *codec) set(t int64) bool { return c.num(bit(t != 0)) == 1 }
 
 // clientInstant codes t on the clock of client i, and notes while reading
 // whether that clock matters.
@@ -587,9 +328,9 @@ func (c *codec) clientInstant(i int, t, past int64) int64 {
 
 // past is how long ago an instant is when nothing tells it from longer ago:
 // tight for the built-in rules, and with room to spare for others.
-func (c *codec) past(tight bool, d time.Duration) int64 {
+func (c *codec) past(tight bool, d int64) int64 {
 	if tight {
-		return int64(d)
+		return d
 	}
 	return c.sp.loose
 }
@@ -669,25 +410,24 @@ func (c *codec) owner(o model.Owner) model.Owner {
 }
 
 // ttl codes a duration that mostly is the TTL of the configuration.
-func (c *codec) ttl(d time.Duration) time.Duration {
-	full := c.sp.setup.cfg.Lease.TTL
+func (c *codec) ttl(d int64) int64 {
 	if c.reading {
-		switch u := c.num(0); u {
+		switch c.num(0) {
 		case 0:
-			return full
+			return c.sp.full
 		case 1:
 			return 0
 		}
-		return time.Duration(c.span(0))
+		return c.span(0)
 	}
 	switch d {
-	case full:
+	case c.sp.full:
 		c.num(0)
 	case 0:
 		c.num(1)
 	default:
 		c.num(2)
-		c.span(int64(d))
+		c.span(d)
 	}
 	return d
 }
@@ -750,14 +490,14 @@ func (c *codec) header() {
 	const rare = 1 << 6
 	var f uint64
 	if !c.reading {
-		f = uint64(rec.Status) | bit(c.running)<<2 | bit(mem.Held)<<3 | bit(mem.Over)<<4 | bit(c.under(mem.Deleted, true) > 0)<<5
+		f = uint64(rec.status) | bit(c.running)<<2 | bit(mem.Held)<<3 | bit(mem.Over)<<4 | bit(c.under(mem.Deleted, true) > 0)<<5
 		if st.crashed || sg.crashed || st.stopped != 0 || sg.stopped != 0 || c.exact || c.odd {
 			f |= rare
 		}
 	}
 	f = c.num(f)
 	if c.reading {
-		rec.Status, c.running, mem.Held, mem.Over = lease.Status(f&3), f>>2&1 == 1, f>>3&1 == 1, f>>4&1 == 1
+		rec.status, c.running, mem.Held, mem.Over = lease.Status(f&3), f>>2&1 == 1, f>>3&1 == 1, f>>4&1 == 1
 		c.exact, c.odd = false, false
 	}
 	if f&rare != 0 {
@@ -767,19 +507,19 @@ func (c *codec) header() {
 	}
 	c.clocks(st)
 	c.clocks(sg)
-	rec.Token = lease.Token(c.rank(uint64(rec.Token)))
+	rec.token = c.rank(rec.token)
 	if c.reading {
-		c.shift = uint64(max(rec.Token, 62)) - 62
+		c.shift = max(rec.token, 62) - 62
 	}
-	if rec.Status != lease.Free {
+	if rec.status != lease.Free {
 		now := int64(st.clocks().Boot)
-		rec.Expires = time.Duration(c.instant(int64(rec.Expires), now, c.past(sp.tightStore, sp.setup.delay)))
+		rec.expires = c.instant(rec.expires, now, c.past(sp.tightStore, sp.delay))
 	}
-	if !sp.tightStore || sp.storeCrashes && rec.Status != lease.Free {
-		rec.TTL = c.ttl(rec.TTL)
+	if !sp.tightStore || sp.storeCrashes && rec.status != lease.Free {
+		rec.ttl = c.ttl(rec.ttl)
 	}
-	if c.reading && sp.tightStore && !sp.storeCrashes && rec.Status == lease.Running {
-		rec.TTL = sp.setup.cfg.Lease.TTL
+	if c.reading && sp.tightStore && !sp.storeCrashes && rec.status == lease.Running {
+		rec.ttl = sp.full
 	}
 	if f>>5&1 == 1 {
 		mem.Deleted = c.bar(mem.Deleted, true)
@@ -810,9 +550,9 @@ func (c *codec) header() {
 			c.refs[i] = c.owner(c.refs[i])
 		}
 	}
-	if sp.setup.opts.Lockstep {
+	if sp.lockstep {
 		now := int64(st.clocks().Boot)
-		c.spec.TTL, c.spec.Known = int64(c.ttl(time.Duration(c.spec.TTL))), c.num(bit(c.spec.Known)) == 1
+		c.spec.TTL, c.spec.Known = c.ttl(c.spec.TTL), c.num(bit(c.spec.Known)) == 1
 		if c.spec.TTL > 0 {
 			c.spec.Until = c.instant(c.spec.Until, now, c.past(false, 0))
 		}
@@ -963,25 +703,25 @@ func (c *codec) client(i int) {
 	n, st, who := &w.nodes[ClientNode(i)], &c.state[i], ClientNode(i)
 	var f uint64
 	if !c.reading {
-		f = uint64(st.Phase) | bit(st.Working)<<2 | bit(w.clients[i].acting)<<3 | bit(n.crashed)<<4 | bit(n.stopped != KindNone)<<5 | bit(c.refs[refHolder].Node == who)<<6
+		f = uint64(st.phase) | bit(st.working)<<2 | bit(w.clients[i].acting)<<3 | bit(n.crashed)<<4 | bit(n.stopped != KindNone)<<5 | bit(c.refs[refHolder].Node == who)<<6
 	}
 	f = c.num(f)
-	acting, holds := f>>3&1 == 1, f>>6&1 == 1
 	if c.reading {
-		*st = lease.ClientState{Holder: holderOf(model.Owner{Node: who, Seq: currentBase}), Phase: lease.Phase(f & 3), Working: f>>2&1 == 1}
+		*st = stance{by: model.Owner{Node: who, Seq: currentBase}, phase: lease.Phase(f & 3), working: f>>2&1 == 1}
 		n.crashed = f>>4&1 == 1
 	}
 	if f>>5&1 == 1 {
 		n.stopped = c.stopped(n.stopped)
 	}
 	c.clocks(n)
-	if sp.red&IncarnationRanks == 0 {
-		st.Holder = holderOf(c.owner(ownerOf(st.Holder)))
+	ranks := sp.red&IncarnationRanks != 0
+	if !ranks {
+		st.by = c.owner(st.by)
 		n.boots = uint16(c.num(uint64(n.boots)))
-	} else if holds {
+	} else if f>>6&1 == 1 {
 		c.refs[refHolder] = c.age(c.refs[refHolder], i, false)
 	}
-	if sp.red&IncarnationRanks != 0 && (c.odd || !sp.tightStore) {
+	if ranks && (c.odd || !sp.tightStore) {
 		for k := refTenure; k < refCount; k++ {
 			c.refs[k] = c.later(c.refs[k], i)
 		}
@@ -989,27 +729,33 @@ func (c *codec) client(i int) {
 	if c.odd {
 		c.granted(i)
 	}
-	now, tight := c.now(i), sp.tightClient
-	if !tight || st.Phase != lease.Campaigning {
-		st.Token = lease.Token(c.rank(uint64(st.Token)))
-		if tight || c.set(st.Deadline) {
-			st.Deadline = time.Duration(c.clientInstant(i, int64(st.Deadline), c.past(tight, 0)))
+	if sp.tightClient {
+		if st.phase != lease.Campaigning {
+			st.token, st.deadline = c.rank(st.token), c.clientInstant(i, st.deadline, 0)
+		}
+		if st.phase != lease.Stopping && !n.crashed {
+			st.nextSend = c.clientInstant(i, st.nextSend, 0)
+		}
+		if st.phase == lease.Fencing {
+			st.nextFence = c.clientInstant(i, st.nextFence, 0)
+		}
+	} else {
+		st.token = c.rank(st.token)
+		if c.set(st.deadline) {
+			st.deadline = c.clientInstant(i, st.deadline, sp.loose)
+		}
+		st.nextSend = c.clientInstant(i, st.nextSend, sp.loose)
+		if c.set(st.nextFence) {
+			st.nextFence = c.clientInstant(i, st.nextFence, sp.loose)
 		}
 	}
-	if !tight || st.Phase != lease.Stopping && !n.crashed {
-		st.NextSend = time.Duration(c.clientInstant(i, int64(st.NextSend), c.past(tight, 0)))
-	}
-	if tight && st.Phase == lease.Fencing || !tight && c.set(st.NextFence) {
-		st.NextFence = time.Duration(c.clientInstant(i, int64(st.NextFence), c.past(tight, 0)))
-	}
 	if c.reading {
-		c.resume(i, acting)
-		c.idle[i] = st.Phase == lease.Campaigning
+		c.resume(i, f>>3&1 == 1)
 	}
-	if !tight {
+	if !sp.tightClient {
 		x := &w.clients[i].Scratch
 		x.Who = holderOf(c.later(ownerOf(x.Who), i))
-		c.scratch(x, &sp.setup.subject.Layout.Client, now)
+		c.scratch(x, &sp.setup.subject.Layout.Client, c.now(i))
 	}
 	c.messages(i)
 }
@@ -1044,7 +790,7 @@ func (c *codec) messages(i int) {
 			all := c.b
 			m := &w.msgs[w.nmsgs]
 			*m = message{}
-			c.message(m, i, false)
+			c.message(m, i, -1)
 			part := all[:len(all)-len(c.b)]
 			c.same[w.nmsgs] = bytes.Equal(part, before)
 			before = part
@@ -1066,7 +812,7 @@ func (c *codec) messages(i int) {
 	c.num(uint64(count))
 	ends[0] = c.n
 	for j, k := range order[:count] {
-		c.message(&w.msgs[k], i, c.dead[k])
+		c.message(&w.msgs[k], i, int(k))
 		ends[j+1] = c.n
 	}
 	if c.sp.red&MessageOrder != 0 && count > 1 {
@@ -1074,14 +820,14 @@ func (c *codec) messages(i int) {
 	}
 }
 
-// message codes one message of client i.
-func (c *codec) message(m *message, i int, dead bool) {
+// message codes message k, which is one of client i.
+func (c *codec) message(m *message, i, k int) {
 	// No operation: a reply that nobody will look at.
 	const isReply, isGranted, isAdmitted, isOther = 1 << 3, 1 << 4, 1 << 5, 1 << 6
-	full := c.sp.setup.cfg.Lease.TTL
+	full := time.Duration(c.sp.full)
 	req, rep := &m.lease, &m.answer
 	var f uint64
-	if !c.reading && !dead {
+	if !c.reading && !c.dead[k] {
 		f = uint64(m.op)
 		if m.reply {
 			f |= isReply
@@ -1117,18 +863,15 @@ func (c *codec) message(m *message, i int, dead bool) {
 	}
 	var by model.Owner
 	if !c.reading {
-		by = ownerOf(req.Holder)
+		by = c.by[k]
 	}
 	by = c.age(by, i, false)
-	present := !c.reading && (by.Node == ClientNode(i) || c.sp.red&IncarnationRanks == 0) && packed(by) == c.seen[i].present
 	if c.reading {
-		req.Holder, req.Op = holderOf(by), opFrom[m.op]
-		req.Sent = time.Duration(c.now(i))
-		present = by == ownerOf(c.state[i].Holder)
+		req.Holder, req.Op, req.Sent = holderOf(by), opFrom[m.op], time.Duration(c.now(i))
 	}
 	// When it was sent counts for a present attempt alone.
 	counts := m.op == model.OpAcquire || m.op == model.OpRenew
-	if counts && (present || c.sp.readsSent) && c.sp.flaw != ForgetsAges {
+	if counts && (by == c.state[i].by || c.sp.readsSent) && c.sp.flaw != ForgetsAges {
 		req.Sent = time.Duration(c.clientInstant(i, int64(req.Sent), c.past(c.sp.tightClient, c.sp.window)))
 	}
 	switch {
@@ -1185,7 +928,7 @@ func (c *codec) message(m *message, i int, dead bool) {
 // other codes a TTL that mostly is that of the configuration.
 func (c *codec) other(is bool, ttl time.Duration) time.Duration {
 	if !is {
-		return c.sp.setup.cfg.Lease.TTL
+		return time.Duration(c.sp.full)
 	}
 	return time.Duration(c.span(int64(ttl)))
 }
@@ -1202,24 +945,25 @@ func (c *codec) bears(t uint64, by model.Owner) {
 
 // resume puts client i into its state.
 func (c *codec) resume(i int, acting bool) {
-	cl, st := &c.w.clients[i], c.state[i]
-	by := ownerOf(st.Holder)
-	cl.SetState(st)
-	cl.acting, cl.phase, cl.deadline, cl.since = acting, st.Phase, st.Deadline, c.w.counted(ClientNode(i))
+	cl, st := &c.w.clients[i], &c.state[i]
+	c.idle[i] = st.phase == lease.Campaigning
+	cl.SetState(lease.ClientState{Holder: holderOf(st.by), Phase: st.phase, Working: st.working, Token: lease.Token(st.token),
+		Deadline: time.Duration(st.deadline), NextSend: time.Duration(st.nextSend), NextFence: time.Duration(st.nextFence)})
+	cl.acting, cl.phase, cl.deadline, cl.since = acting, st.phase, time.Duration(st.deadline), c.w.counted(ClientNode(i))
 	cl.term, cl.token = model.Owner{}, 0
-	if st.Phase != lease.Campaigning || acting {
-		cl.term, cl.token = by, uint64(st.Token)
+	if st.phase != lease.Campaigning || acting {
+		cl.term, cl.token = st.by, st.token
 	}
 	if c.w.nodes[ClientNode(i)].crashed {
 		cl.phase = lease.Campaigning
 	}
-	c.bears(uint64(st.Token), by)
+	c.bears(st.token, st.by)
 }
 
 // restore makes the World of what was read.
 func (c *codec) restore() {
 	w, sp := c.w, c.sp
-	token := uint64(c.rec.Token)
+	token := c.rec.token
 	if sp.tightStore && !c.odd {
 		c.refs[refTenure], c.refs[refJudged] = c.refs[refHolder], c.refs[refHolder]
 	}
@@ -1227,27 +971,27 @@ func (c *codec) restore() {
 		w.tenure.token, c.mem.Last, c.mem.Token = token, token, token
 	}
 	w.tenure.owner, w.tenure.running = c.refs[refTenure], c.running
-	c.rec.Holder = holderOf(c.refs[refHolder])
-	w.store.Record = c.rec
+	w.store.Record = lease.Record{Expires: time.Duration(c.rec.expires), Durable: lease.Durable{Token: lease.Token(token),
+		Holder: holderOf(c.refs[refHolder]), TTL: time.Duration(c.rec.ttl), Status: c.rec.status}}
 	w.store.Scratch.Who, w.store.Scratch.Reply.Current = holderOf(c.refs[refScratch]), holderOf(c.refs[refReply])
 	c.bears(token, c.refs[refHolder])
 	if !sp.tightStorage || !sp.tightStore {
 		c.bears(c.mem.Token, c.refs[refJudged])
 	}
 
-	c.mem.Tenure, c.mem.Longest = c.refs[refJudged], int64(sp.setup.cfg.Lease.TTL)
+	c.mem.Tenure, c.mem.Longest = c.refs[refJudged], sp.full
 	w.monitor.Recall(&c.mem)
 	for t := range uint64(len(c.bearer)) {
 		if o := c.bearer[t]; o.Node != 0 {
 			w.monitor.RememberGrant(o, t+c.shift)
 		}
 	}
-	for i := range sp.setup.cfg.Clients {
+	for i := range sp.clients {
 		if cl := &w.clients[i]; cl.acting {
 			w.monitor.RememberActing(cl.term, cl.token)
 		}
 	}
-	if sp.setup.opts.Lockstep {
+	if sp.lockstep {
 		c.spec.Owner = c.refs[refSpec]
 		w.lease.Issued = token
 		w.lease.Remember(c.spec)

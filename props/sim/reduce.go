@@ -121,7 +121,10 @@ type Space struct {
 	tightStore, tightClient, tightStorage bool
 	readsSent                             bool // a store that reads when requests were sent, which it should not
 	storeCrashes                          bool
-	window                                time.Duration
+	lockstep                              bool
+	clients                               int
+	clientClock                           ClockName
+	window, full, delay                   int64 // of the client, TTL and lock delay, in ns
 	loose                                 int64 // after which instants saturate for rules that are not built in
 
 	template World
@@ -144,7 +147,9 @@ type SpaceOptions struct {
 func NewSpace(w *World, o SpaceOptions) *Space {
 	sp := &Space{setup: w.setup, red: o.Reductions &^ w.setup.subject.Layout.Unsound, grain: newGrain(o.Grain), keys: o.Keys, storeCrashes: o.StoreCrashes}
 	l := &w.setup.cfg.Lease
-	sp.window, sp.loose = l.SafeWindow(), int64(2*l.TTL+l.LockDelay)
+	sp.clients, sp.clientClock, sp.lockstep = w.setup.cfg.Clients, w.setup.subject.Layout.ClientClock, w.setup.opts.Lockstep
+	sp.window, sp.full, sp.delay = int64(l.SafeWindow()), int64(l.TTL), int64(l.LockDelay)
+	sp.loose = 2*sp.full + sp.delay
 	if sp.flaw = o.Flaw; sp.flaw == RanksAnything {
 		sp.red |= TokenRanks
 	}

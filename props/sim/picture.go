@@ -1,0 +1,284 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"fencepost/impl/lease"
+	"fencepost/model"
+)
+
+// gather takes the picture of the World, and finds what tokens and
+// incarnations it refers to.
+func (c *codec) gather() {
+	sp, w := c.sp, c.w
+	c.running, c.mem = w.tenure.running, w.monitor.Memory()
+	c.tokens, c.odd = 0, false
+	c.gatherStore()
+	for i := range sp.clients {
+		c.gatherClient(i)
+	}
+	for i := range w.nmsgs {
+		c.gatherMessage(i)
+	}
+	if sp.red&IncarnationRanks != 0 {
+		c.refer(c.refs[:c.nrefs])
+	}
+	if !sp.tightStorage || !sp.tightStore {
+		c.gatherLoose()
+	}
+	switch {
+	case sp.red&TokenRanks == 0:
+		c.exact = true
+	case sp.flaw == RanksAnything:
+		c.exact = false
+	}
+	c.gatherOdd()
+}
+
+// refer notes that something refers to incarnations.
+func (c *codec) refer(to []model.Owner) {
+	for _, o := range to {
+		if o.Node != 0 {
+			c.seen[o.Node-firstClient].add(o)
+		}
+	}
+}
+
+func (c *codec) gatherStore() {
+	sp, w := c.sp, c.w
+	n, r := &w.nodes[StoreNode], &w.store.Record
+	now := int64(n.clocks().Boot)
+	holder := ownerOf(r.Holder)
+	c.rec = ownership{r.Status, uint64(r.Token), int64(r.TTL), int64(r.Expires)}
+	rec := &c.rec
+	c.shift = max(rec.token, 62) - 62
+	if sp.tightStore {
+		if !sp.storeCrashes && rec.status == lease.Running && now >= rec.expires {
+			rec.status = lease.Lapsed // whether somebody was told of it shows at a restart
+		}
+		if rec.status == lease.Lapsed && (sp.delay == 0 || !sp.storeCrashes && now >= rec.expires+sp.delay) {
+			rec.status = lease.Free
+		}
+		switch {
+		case rec.status != lease.Running:
+			holder, rec.ttl = model.Owner{}, 0
+			if !c.mem.Held {
+				c.mem.Over = true
+			}
+		case n.crashed:
+			rec.expires = now // a restart holds it for the whole TTL anew
+		}
+	}
+	c.refs = [refCount]model.Owner{refHolder: holder, refTenure: w.tenure.owner, refJudged: c.mem.Tenure}
+	c.nrefs = refCount
+	if sp.tightStore {
+		c.refs[refTenure] = holder
+		c.nrefs = refTenure // the others are the same, or it is odd
+		if !c.mem.Held && c.mem.Over {
+			c.refs[refJudged], c.mem.Token = holder, rec.token
+		}
+	}
+	if sp.lockstep {
+		c.spec = w.lease.Memory()
+		c.refs[refSpec] = c.spec.Owner
+	}
+	c.exact = rec.token != c.mem.Last || rec.token < uint64(w.storage.Highest) || rec.token < c.mem.Token
+	c.token(rec.token, holder)
+}
+
+// token notes that something refers to a token, and who may act under it.
+func (c *codec) token(t uint64, by model.Owner) {
+	n := t - c.shift
+	if t > c.rec.token {
+		c.exact = true // ranks would not do
+	}
+	if t == 0 {
+		return
+	}
+	if t <= c.shift || n > 63 {
+		if t > c.rec.token {
+			return
+		}
+		panic(fmt.Sprintf("sim: token %d is still referred to 62 grants later", t))
+	}
+	switch b := &c.bearer[n]; {
+	case c.tokens>>n&1 == 0:
+		c.tokens |= 1 << n
+		*b = by
+	case b.Node == 0:
+		*b = by
+	case by.Node != 0 && *b != by:
+		c.odd = true
+	}
+}
+
+func (c *codec) gatherClient(i int) {
+	sp, w := c.sp, c.w
+	who := ClientNode(i)
+	n, x := &w.nodes[who], w.clients[i].State()
+	st := &c.state[i]
+	*st = stance{ownerOf(x.Holder), x.Phase, x.Working, uint64(x.Token), int64(x.Deadline), int64(x.NextSend), int64(x.NextFence)}
+	if sp.tightClient {
+		now := c.clock(i)
+		switch {
+		case n.crashed:
+			// A new process knows nothing of the old one.
+			*st = stance{by: model.Owner{Node: who, Boot: math.MaxUint16}}
+		case st.phase != lease.Campaigning && now >= st.deadline:
+			// The term is over, and whatever the client does next notices it first.
+			*st = stance{by: model.Owner{Node: who, Boot: st.by.Boot, Seq: st.by.Seq + 1}, working: st.working, nextSend: now}
+		}
+	}
+	c.seen[i].n, c.seen[i].present = 0, packed(st.by)
+	if st.token != 0 {
+		c.token(st.token, st.by)
+	}
+	if !sp.tightClient {
+		x := &w.clients[i].Scratch
+		for k, m := range sp.setup.subject.Layout.Client {
+			if m == MeansToken {
+				c.token(uint64(x.N[k]), model.Owner{})
+			}
+		}
+		if x.Who.Node != "" && sp.red&IncarnationRanks != 0 {
+			c.seen[i].add(ownerOf(x.Who))
+		}
+	}
+}
+
+// clock is what client i takes for the time.
+func (c *codec) clock(i int) int64 {
+	n := &c.w.nodes[ClientNode(i)]
+	if c.sp.clientClock == BootClock {
+		return n.elapsed - n.origin
+	}
+	return c.sp.clientClock.read(n.clocks())
+}
+
+func (n ClockName) read(now Clocks) int64 {
+	switch n {
+	case MonotonicClock:
+		return int64(now.Mono)
+	case WallClock:
+		return int64(now.Wall)
+	}
+	return int64(now.Boot)
+}
+
+func (c *codec) gatherMessage(i int) {
+	m := &c.w.msgs[i]
+	n := m.from
+	if m.reply {
+		n = m.to
+	}
+	k := int(n) - int(firstClient)
+	if k < 0 || k >= c.sp.clients {
+		panic("sim: a world with a raw request in flight has no key")
+	}
+	by := ownerOf(m.lease.Holder)
+	c.whose[i], c.by[i] = int8(k), by
+	c.dead[i] = m.reply && c.ignored(m, k, by)
+	if c.dead[i] {
+		return
+	}
+	switch {
+	case !m.reply:
+		c.token(uint64(m.lease.Token), by)
+	case m.op != model.OpAcquire:
+		c.token(uint64(m.answer.Asked), model.Owner{})
+		fallthrough
+	default:
+		if m.answer.Code == lease.CodeGranted {
+			c.token(uint64(m.answer.Token), by)
+		}
+	}
+	if c.sp.red&IncarnationRanks != 0 {
+		if by.Node != n {
+			panic("sim: a client speaks for another; its rules must declare IncarnationRanks unsound")
+		}
+		c.seen[k].add(by)
+	}
+}
+
+// ignored reports whether nobody will look at the reply m to client k, now or
+// later. Clients of this World never see the answers to writes and reads.
+func (c *codec) ignored(m *message, k int, by model.Owner) bool {
+	if m.op == model.OpWrite || m.op == model.OpRead || m.op == model.OpGet {
+		return true
+	}
+	if !c.sp.tightClient {
+		return false
+	}
+	st := &c.state[k]
+	if by != st.by {
+		return true
+	}
+	switch m.op {
+	case model.OpAcquire:
+		return m.answer.Code != lease.CodeGranted
+	case model.OpRenew:
+		return st.phase == lease.Campaigning || uint64(m.answer.Asked) != st.token
+	case model.OpFence:
+		return st.phase == lease.Campaigning || uint64(m.answer.Asked) != st.token || m.answer.Code == lease.CodeFenced && st.phase != lease.Fencing
+	}
+	return true
+}
+
+// gatherLoose notes what rules that are not built in refer to.
+func (c *codec) gatherLoose() {
+	w, l := c.w, &c.sp.setup.subject.Layout
+	nobody := model.Owner{}
+	if !c.sp.tightStorage {
+		for _, t := range [...]uint64{uint64(w.storage.Highest), c.mem.Seen, c.mem.Fenced} {
+			c.token(t, nobody)
+		}
+	}
+	c.token(c.mem.Token, c.refs[refJudged]) // regranted, it is no new grant to the monitor
+	for _, t := range [...]uint64{c.mem.Last, w.tenure.token, uint64(w.store.Scratch.Reply.Token)} {
+		c.token(t, nobody)
+	}
+	for k := range l.StoreN {
+		if l.StoreN[k] == MeansToken {
+			c.token(uint64(w.store.Scratch.N[k]), nobody)
+		}
+		if l.StorageN[k] == MeansToken {
+			c.token(uint64(w.storage.Scratch.N[k]), nobody)
+		}
+	}
+	c.refs[refScratch], c.refs[refReply] = ownerOf(w.store.Scratch.Who), ownerOf(w.store.Scratch.Reply.Current)
+	if c.sp.red&IncarnationRanks != 0 {
+		c.refer(c.refs[refScratch:])
+	}
+}
+
+// gatherOdd finds out whether the World has anything that exploration does not
+// come to with the built-in rules, and that has room only in an odd key.
+func (c *codec) gatherOdd() {
+	w, token, mem := c.w, c.rec.token, &c.mem
+	for i := 1; i < c.sp.used(); i++ {
+		if n := &w.nodes[i]; n.rate != million || n.fraction != 0 || w.cuts[i] != 0 {
+			c.odd = true
+		}
+	}
+	if c.sp.tightStorage && mem.Seen != uint64(w.storage.Highest) || mem.Forged || mem.Short != 0 ||
+		w.tenure.token != token || mem.Last != token || mem.Token != token || c.sp.tightStore && c.refs[refJudged] != c.refs[refHolder] {
+		c.odd = true
+	}
+	for rest := c.tokens; rest != 0 && !c.odd; rest &= rest - 1 {
+		t := bits.TrailingZeros64(rest)
+		if o := c.bearer[t]; o.Node != 0 && w.monitor.Owner(uint64(t)+c.shift) != o {
+			c.odd = true
+		}
+	}
+	if !c.odd || c.sp.red&IncarnationRanks == 0 {
+		return
+	}
+	c.refer(c.refs[:])
+	for _, o := range c.borne() {
+		if o.Node != 0 {
+			c.seen[o.Node-firstClient].add(o)
+		}
+	}
+}
