@@ -1,0 +1,91 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fencepost/impl/lease"
+	"fencepost/props/explore"
+	"fencepost/props/sim"
+)
+
+// Two clients, a lease of two ticks, one message in flight at a time: every
+// schedule of any length.
+func ExampleRun() {
+	o := explore.Default()
+	o.TTL, o.Messages = 2, 1
+	r, err := explore.Run(context.Background(), o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Verdict, "complete:", r.Found.Complete)
+	fmt.Println("a client waits at most", r.Fair.Longest, "and may wait", r.Fair.Bound)
+	// Output:
+	// holds complete: true
+	// a client waits at most 1s and may wait 1.5s
+}
+
+// lingers leads at its deadline, and not only before it.
+type lingers struct{ sim.Client }
+
+func (l lingers) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
+	out := l.Client.Receive(c, now, rep)
+	if s := c.State(); s.Phase == lease.Leading {
+		s.Deadline = rep.Sent + 1200*time.Millisecond + 1
+		c.SetState(s)
+	}
+	return out
+}
+
+// A planted bug comes with a shortest counterexample, ready to be replayed.
+func ExampleRun_counterexample() {
+	o := explore.Default()
+	o.Subject.Name, o.Subject.Client = "lingers", lingers{}
+	r, err := explore.Run(context.Background(), o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Verdict, r.Violated)
+	for _, a := range r.Counterexample.Actions {
+		fmt.Println(a)
+	}
+	// Output:
+	// violated belief-implies-ownership
+	// tick C1
+	// deliver 1.0
+	// deliver 2.0
+	// advance 400ms C1 at 750000 ppm
+	// advance 400ms C1 at 750000 ppm
+	// advance 400ms C1 at 750000 ppm
+	// advance 400ms C1 at 750000 ppm
+}
+
+// The schedule that leads to the state that waits longest for a leader.
+func ExampleOptions_Lead() {
+	o := explore.Default()
+	o.TTL, o.Messages = 2, 1
+	r, err := explore.Run(context.Background(), o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := o.Lead(context.Background(), r.Fair.Key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, a := range s.Actions {
+		fmt.Println(a)
+	}
+	// The renewal that is left on its way will be granted to a term that is over.
+	// Output:
+	// tick C1
+	// advance 400ms
+	// deliver 1.0
+	// deliver 3.0
+	// tick C1
+	// advance 400ms
+}
