@@ -31,6 +31,7 @@ const (
 // cli is the command line.
 type cli struct {
 	Verify    verifyCmd    `cmd:"" help:"Check the built-in implementation with random schedules, and that planted bugs are caught. The main job."`
+	Explore   exploreCmd   `cmd:"" help:"Run every interleaving of the built-in implementation: what holds then holds for schedules of any length."`
 	Soak      soakCmd      `cmd:"" help:"Check the built-in implementation with random schedules for a given time."`
 	Replay    replayCmd    `cmd:"" help:"Replay a schedule file and show what happens in it."`
 	Scenarios scenariosCmd `cmd:"" help:"List or run the named scenarios."`

@@ -40,8 +40,9 @@ var outcomeSeed = maphash.MakeSeed()
 // outcomes are all that can become of w: for each kind of action the keys that
 // it leads to or the invariants that it breaks, whether fair time brings a
 // leader, and whether a read gives what landed. To stay where one is is no
-// outcome: what one world has to notice first, the other may have noticed.
-func (x *twins) outcomes(dst []uint64, w *sim.World) []uint64 {
+// outcome: what one world has to notice first, the other may have noticed. of
+// is what exploration leaves actions out by, where w was just decoded.
+func (x *twins) outcomes(dst []uint64, w *sim.World, of *sim.Space) []uint64 {
 	add := func(k sim.Kind, violated model.Set, key []byte) {
 		b := binary.LittleEndian.AppendUint32([]byte{byte(k)}, uint32(violated))
 		h := maphash.Bytes(outcomeSeed, append(b, key...))
@@ -51,7 +52,7 @@ func (x *twins) outcomes(dst []uint64, w *sim.World) []uint64 {
 	}
 	x.next.CopyFrom(w)
 	own := string(x.space.AppendKey(nil, w))
-	x.s.moves(w, 1<<20, nil, func(a *sim.Action) bool {
+	x.s.moves(w, 1<<20, of, func(a *sim.Action) bool {
 		if !x.next.Apply(a) {
 			return true
 		}
@@ -83,10 +84,10 @@ func (x *twins) differ(w *sim.World) error {
 	if again := x.space.AppendKey(nil, &x.made); string(again) != string(key) {
 		return fmt.Errorf("a world of key %x is made into one of key %x", key, again)
 	}
-	x.a, x.b = x.outcomes(x.a[:0], w), x.outcomes(x.b[:0], &x.made)
+	x.a, x.b = x.outcomes(x.a[:0], w, nil), x.outcomes(x.b[:0], &x.made, x.space)
 	if !slices.Equal(x.a, x.b) {
 		x.names = map[uint64]string{}
-		x.a, x.b = x.outcomes(x.a[:0], w), x.outcomes(x.b[:0], &x.made)
+		x.a, x.b = x.outcomes(x.a[:0], w, nil), x.outcomes(x.b[:0], &x.made, x.space)
 		var only [2][]string
 		for _, h := range x.a {
 			if !slices.Contains(x.b, h) {

@@ -41,19 +41,30 @@ func (o Options) String() string {
 	if o.Barrier {
 		parts = append(parts, "the barrier")
 	}
-	return strings.Join(append(parts, counted(o.Keys, "key")+" written to"), ", ")
+	return strings.Join(append(parts, "writes to "+counted(o.Keys, "key")), ", ")
+}
+
+// UnmarshalText reads a name back. The error lists the names there are.
+func (v *Verdict) UnmarshalText(b []byte) error {
+	for _, x := range []Verdict{Unknown, Holds, Violated} {
+		if x.String() == string(b) {
+			*v = x
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no verdict; there are %v, %v and %v", b, Unknown, Holds, Violated)
 }
 
 // Claim is what may be said after the exploration, and no more: complete,
-// bounded or violated, of how many states, and up to which length.
+// bounded or what breaks, of how many states, and up to which length.
 func (r *Report) Claim() string {
 	x := &r.Found
 	bounded := fmt.Sprintf("bounded at %s: every schedule of up to %s was covered", counted(x.States, "state"), counted(x.Depth, "action"))
 	switch {
 	case x.Failed && x.Bounded != "":
-		return fmt.Sprintf("violated by a schedule of %s; a shorter one may exist: the exploration was %s", counted(x.FailDepth, "action"), bounded)
+		return fmt.Sprintf("%v breaks within %s, perhaps within fewer: %s", r.First.Invariant, counted(x.FailDepth, "action"), bounded)
 	case x.Failed:
-		return fmt.Sprintf("violated by a schedule of %s; no shorter one breaks anything", counted(x.FailDepth, "action"))
+		return fmt.Sprintf("%v breaks within %s, and nothing breaks within fewer", r.First.Invariant, counted(x.FailDepth, "action"))
 	case x.Complete:
 		return fmt.Sprintf("complete: %s, which are all that schedules of any length reach", counted(x.States, "state"))
 	}
@@ -83,7 +94,7 @@ func (r *Report) Settled() (judged model.Set, others []Unjudged) {
 		case v == model.Linearizability:
 			why = "it takes whole histories; random schedules and recorded histories are judged by it"
 		case !r.Judged.Has(v):
-			why = "it was not asked for"
+			why = "it was left out"
 			if v == model.Lockstep {
 				why = "random schedules are judged by it"
 			}
