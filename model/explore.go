@@ -28,8 +28,9 @@ type Walker interface {
 
 // ExploreOptions says how far to explore. The zero value explores everything.
 //
-// MaxStates and MaxMemory are looked at every few hundred steps: an exploration
-// ends soon after the bound is passed, not exactly there.
+// MaxStates, MaxMemory and the context are looked at about every thousand steps
+// of each worker: an exploration ends soon after the bound is passed, not
+// exactly there.
 type ExploreOptions struct {
 	Workers   int    // goroutines; 0: GOMAXPROCS
 	MaxStates uint64 // 0: no bound
@@ -120,7 +121,9 @@ type Sometime struct {
 // what may be claimed.
 //
 // Explore panics only on misuse: a negative option, a state that is not
-// opts.Width long, a property outside opts.Sometimes, a Begin that fails.
+// opts.Width long, a property outside opts.Sometimes, a Begin that fails. A
+// panic of a Walker is not recovered; on the goroutine of a worker it ends the
+// process.
 func Explore(ctx context.Context, sys System, opts ExploreOptions) Exploration {
 	return explore(ctx, sys, opts, defaultTuning)
 }

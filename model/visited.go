@@ -26,12 +26,23 @@ func (f *fingerprints) exact() bool {
 	return 0 < f.width && f.width <= exactWidth && f.keep == math.MaxUint64
 }
 
-// of may return any value, 0 included, for an exact one; a hash is never 0.
+// all appends the fingerprints of the states added to s. One may have any value,
+// 0 included, if exact; a hash is never 0.
+func (f *fingerprints) all(s *Steps, to []uint64) []uint64 {
+	if f.width == 8 {
+		for rest := s.states; len(rest) >= 8; rest = rest[8:] {
+			to = append(to, mix(binary.LittleEndian.Uint64(rest))&f.keep)
+		}
+		return to
+	}
+	for i := range s.count() {
+		to = append(to, f.of(s.at(i)))
+	}
+	return to
+}
+
 func (f *fingerprints) of(state []byte) uint64 {
-	switch {
-	case f.width == 8:
-		return mix(binary.LittleEndian.Uint64(state)) & f.keep
-	case 0 < f.width && f.width < 8:
+	if 0 < f.width && f.width <= exactWidth {
 		var b [8]byte
 		copy(b[:], state)
 		return mix(binary.LittleEndian.Uint64(b[:])) & f.keep
@@ -53,7 +64,7 @@ func mix(x uint64) uint64 {
 // visited is the set of the fingerprints seen so far. Any number of goroutines
 // may use it at once. It holds bare fingerprints, 8 bytes a slot: open
 // addressing with linear probing in shards that grow one at a time, so that
-// growth never needs twice the memory.
+// growth never needs the memory twice.
 //
 // A look-up takes no lock. It may miss a fingerprint that is being added, never
 // find one that was not: whoever misses looks again under the shard's mutex.
@@ -63,7 +74,6 @@ type visited struct {
 	slots  []atomic.Pointer[[]uint64] // never full; replaced by a larger copy to grow
 	shards []visitedShard
 
-	shift  int         // fp >> shift is the shard
 	zero   atomic.Bool // whether fingerprint 0, which marks a free slot, is in the set
 	memory *meter
 }
@@ -76,9 +86,8 @@ type visitedShard struct {
 
 const (
 	visitedShards = 256
-	// A shard starts with this many slots, or up to a quarter more: see
-	// newVisited.
-	visitedSlots = 64
+	visitedSlots  = 64 // of a shard at first, or up to half as many more: see newVisited
+	lineSlots     = 8  // slots in a cache line; a shard has whole lines
 )
 
 // newVisited makes an empty set in a number of shards that is a power of two.
@@ -86,14 +95,13 @@ func newVisited(shards int, memory *meter) *visited {
 	v := &visited{
 		slots:  make([]atomic.Pointer[[]uint64], shards),
 		shards: make([]visitedShard, shards),
-		shift:  64 - bits.TrailingZeros(uint(shards)),
 		memory: memory,
 	}
 	for i := range v.slots {
 		// Fingerprints fill all shards alike. Sizes spread over one step of
 		// growth keep them from growing all at the same moment, so the set as
 		// a whole stays at its average load.
-		n := int(visitedSlots * math.Pow(1.5, float64(i)/float64(shards)))
+		n := int(visitedSlots*math.Pow(1.5, float64(i)/float64(shards))) &^ (lineSlots - 1)
 		slots := make([]uint64, n)
 		v.slots[i].Store(&slots)
 		memory.add(8 * n)
@@ -101,19 +109,27 @@ func newVisited(shards int, memory *meter) *visited {
 	return v
 }
 
-// home is where the search for fp starts in n slots. It keeps the order of
+// shard is which shard holds fp: its low bits, as homeSlot uses the high ones.
+func (v *visited) shard(fp uint64) uint64 { return fp & uint64(len(v.slots)-1) }
+
+// homeSlot is where the search for fp starts in n slots. It keeps the order of
 // fingerprints, so that growing reads and writes memory in sequence.
-func (v *visited) home(fp uint64, n int) int {
-	hi, _ := bits.Mul64(fp<<(64-v.shift), uint64(n))
+func homeSlot(fp uint64, n int) int {
+	hi, _ := bits.Mul64(fp, uint64(n))
 	return int(hi)
 }
 
-// peek reads the slot where the search for fp starts. The set holds fp if it is
-// equal and not 0. Peeking at many fingerprints before adding them lets the
-// processor wait for all these slots at once.
-func (v *visited) peek(fp uint64) uint64 {
-	slots := *v.slots[fp>>v.shift].Load()
-	return atomic.LoadUint64(&slots[v.home(fp, len(slots))])
+// peek reads for each of prints the slot where the search for it starts, and
+// appends it to homes. The set holds it if the two are equal and not 0.
+//
+// Most of the time of an exploration goes into waiting for these slots. Reads
+// that depend on nothing are under way many at once, so this comes before add.
+func (v *visited) peek(prints, homes []uint64) []uint64 {
+	for _, fp := range prints {
+		slots := *v.slots[v.shard(fp)].Load()
+		homes = append(homes, atomic.LoadUint64(&slots[homeSlot(fp, len(slots))]))
+	}
+	return homes
 }
 
 // add puts fp into the set and says whether it is new: to exactly one of those
@@ -122,9 +138,9 @@ func (v *visited) add(fp uint64) bool {
 	if fp == 0 {
 		return !v.zero.Load() && !v.zero.Swap(true)
 	}
-	shard := fp >> v.shift
+	shard := v.shard(fp)
 	seen := v.slots[shard].Load()
-	i, found := find(*seen, v.home(fp, len(*seen)), fp)
+	i, found := findSlot(*seen, homeSlot(fp, len(*seen)), fp)
 	if found {
 		return false
 	}
@@ -133,10 +149,11 @@ func (v *visited) add(fp uint64) bool {
 	defer s.mu.Unlock()
 	now := v.slots[shard].Load()
 	if now != seen {
-		i = v.home(fp, len(*now))
+		i = homeSlot(fp, len(*now))
 	}
-	// In the same slots nothing before i can have become fp: they were taken.
-	if i, found = find(*now, i, fp); found {
+	// In the same slots none that was passed on the way to i can have become fp:
+	// they were taken.
+	if i, found = findSlot(*now, i, fp); found {
 		return false
 	}
 	atomic.StoreUint64(&(*now)[i], fp)
@@ -147,13 +164,13 @@ func (v *visited) add(fp uint64) bool {
 	return true
 }
 
-// grown copies a shard's slots into a quarter more. The caller holds its mutex.
+// grown copies a shard's slots into half as many more. The caller holds its mutex.
 func (v *visited) grown(old []uint64) *[]uint64 {
-	slots := make([]uint64, len(old)+len(old)/2)
+	slots := make([]uint64, (len(old)+len(old)/2)&^(lineSlots-1))
 	v.memory.add(8 * len(slots))
 	for _, fp := range old {
 		if fp != 0 {
-			i, _ := find(slots, v.home(fp, len(slots)), fp)
+			i, _ := findSlot(slots, homeSlot(fp, len(slots)), fp)
 			slots[i] = fp
 		}
 	}
@@ -161,16 +178,21 @@ func (v *visited) grown(old []uint64) *[]uint64 {
 	return &slots
 }
 
-// find looks for fp from slot i on, to the first free slot.
-func find(slots []uint64, i int, fp uint64) (at int, found bool) {
+// findSlot looks for fp from slot i on, to the first free slot. It goes round the
+// cache line of slot i before it reads the next one.
+func findSlot(slots []uint64, i int, fp uint64) (at int, found bool) {
 	for {
-		switch atomic.LoadUint64(&slots[i]) {
-		case fp:
-			return i, true
-		case 0:
-			return i, false
+		line := i &^ (lineSlots - 1)
+		for range lineSlots {
+			switch atomic.LoadUint64(&slots[i]) {
+			case fp:
+				return i, true
+			case 0:
+				return i, false
+			}
+			i = line | (i+1)&(lineSlots-1)
 		}
-		if i++; i == len(slots) {
+		if i = line + lineSlots; i == len(slots) {
 			i = 0
 		}
 	}

@@ -23,7 +23,7 @@ func TestVisitedAgreesWithAMap(t *testing.T) {
 			if i%3 == 0 {
 				fp = r.Uint64N(300)
 			}
-			if peeked := v.peek(fp) == fp && fp != 0; peeked && !seen[fp] {
+			if peeked := v.peek([]uint64{fp}, nil)[0]; peeked == fp && fp != 0 && !seen[fp] {
 				t.Fatalf("%d shards: %#x seen by peek before it was added", shards, fp)
 			}
 			if got, want := v.add(fp), !seen[fp]; got != want {

@@ -5,6 +5,7 @@ import (
 
 	"fencepost/impl/lease"
 	"fencepost/model"
+	"fencepost/props/explore"
 	"fencepost/props/sim"
 )
 
@@ -23,7 +24,8 @@ func beliefBugs() []Mutant {
 		Seen:    "home-made renewal loops that keep one time of sending while several requests are on their way",
 		May:     overstays,
 		Actions: 10,
-		Subject: sim.Subject{Client: countdownFromLatestSend{}},
+		Subject: sim.Subject{Client: countdownFromLatestSend{}, Layout: sim.Layout{Client: means(sim.MeansInstant)}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "granted-ttl-ignored",
 		Breaks:  "The store grants less than was asked for, and the countdown is that of what was asked for.",
@@ -51,7 +53,8 @@ func beliefBugs() []Mutant {
 		Seen:    "Kubernetes before pull request 65094: a renewal without a timeout of its own blocked the loop that checks the deadline, and another leader came (also issue 44887)",
 		May:     model.SetOf(model.BeliefOwnership),
 		Actions: 7,
-		Subject: sim.Subject{Client: hungCall{}},
+		Subject: sim.Subject{Client: hungCall{}, Layout: sim.Layout{Client: means(sim.MeansInstant)}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "belief-is-a-flag",
 		Breaks:  "Belief is a flag that the loop clears: between two turns of the loop it outlives the deadline.",
@@ -66,6 +69,7 @@ func beliefBugs() []Mutant {
 		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
 		Actions: 19,
 		Subject: sim.Subject{Client: refusalIsRetryable{}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "late-reply-revives-term",
 		Breaks:  "A reply is taken before the deadline is looked at: a renewal that comes too late revives a term that has ended.",
@@ -73,6 +77,7 @@ func beliefBugs() []Mutant {
 		May:     model.SetOf(model.Continuity),
 		Actions: 9,
 		Subject: sim.Subject{Client: lateReplyRevives{}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "work-outlives-term",
 		Breaks:  "The term ends, but nobody stops the work that was begun under it.",
@@ -80,20 +85,23 @@ func beliefBugs() []Mutant {
 		May:     model.SetOf(model.BeliefOwnership),
 		Actions: 6,
 		Subject: sim.Subject{Client: workOutlivesTerm{}},
+		Explore: short(2, explore.Work),
 	}, {
 		Name:    "monotonic-clock",
 		Breaks:  "Time is read from a clock that stands still while the machine is suspended.",
 		Seen:    "Go issue 24595: time.Now and timers use CLOCK_MONOTONIC, which does not count suspended time",
 		May:     overstays,
 		Actions: 15,
-		Subject: sim.Subject{Client: onClock{}},
+		Subject: sim.Subject{Client: onClock{}, Layout: sim.Layout{ClientClock: sim.MonotonicClock}},
+		Explore: short(2, explore.Suspension),
 	}, {
 		Name:    "belief-on-wall-clock",
 		Breaks:  "Time is read from the wall clock, which jumps.",
 		Seen:    "Kleppmann (2016) on Redis: expiry by gettimeofday, so that a step of the clock moves it",
 		May:     overstays | model.SetOf(model.Continuity, model.Availability),
 		Actions: 9,
-		Subject: sim.Subject{Client: onClock{wall: true}},
+		Subject: sim.Subject{Client: onClock{wall: true}, Layout: sim.Layout{ClientClock: sim.WallClock}},
+		Explore: short(2, explore.WallJumps),
 	}}
 }
 
@@ -114,11 +122,11 @@ func (r countdownFromReply) Receive(c *sim.ClientState, now sim.Clocks, rep leas
 
 type countdownFromLatestSend struct{ sim.Client }
 
-// Tick keeps the latest time of sending in N[0].
+// Tick keeps the latest time of sending in N[0], plus one so that zero is none.
 func (r countdownFromLatestSend) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	out := r.Client.Tick(c, now)
 	if out.Store.Op != lease.OpNone {
-		c.Scratch.N[0] = int64(now.Boot)
+		c.Scratch.N[0] = int64(now.Boot) + 1
 	}
 	return out
 }
@@ -126,7 +134,7 @@ func (r countdownFromLatestSend) Tick(c *sim.ClientState, now sim.Clocks) lease.
 // Receive counts from there, whatever rep answers.
 func (r countdownFromLatestSend) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
 	if rep.Holder == c.State().Holder && rep.Op != lease.OpFence {
-		rep.Sent = time.Duration(c.Scratch.N[0])
+		rep.Sent = time.Duration(c.Scratch.N[0] - 1)
 	}
 	return r.Client.Receive(c, now, rep)
 }
@@ -189,7 +197,7 @@ func (r hungCall) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) l
 		if rep.Op != lease.OpRenew || rep.Holder != c.Scratch.Who || int64(rep.Sent) != c.Scratch.N[0] {
 			return lease.Requests{}
 		}
-		c.Scratch.Who = lease.Holder{}
+		c.Scratch = sim.Scratch{}
 	}
 	return r.Client.Receive(c, now, rep)
 }

@@ -3,6 +3,7 @@ package mutant
 import (
 	"fencepost/impl/lease"
 	"fencepost/model"
+	"fencepost/props/explore"
 	"fencepost/props/sim"
 )
 
@@ -15,6 +16,7 @@ func termBugs() []Mutant {
 		May:     model.SetOf(model.Continuity),
 		Actions: 9,
 		Subject: sim.Subject{Client: aba{}},
+		Explore: short(2, explore.Deletion),
 		Steer:   func(_ *sim.Config, p *sim.Profile) { at(p, 20, sim.Delete) },
 	}, {
 		Name:    "release-before-work-stopped",
@@ -23,13 +25,14 @@ func termBugs() []Mutant {
 		May:     model.SetOf(model.BeliefOwnership),
 		Actions: 7,
 		Subject: sim.Subject{Client: releaseBeforeWorkStopped{}},
+		Explore: with(explore.Work),
 	}, {
 		Name:    "renewal-outlives-leader",
 		Breaks:  "A leader that resigns stops leading, but whatever renews its lease does not: the lease is held and nobody leads.",
 		Seen:    "Redisson issue 2714 (the watchdog renews on after an interrupt), etcd issue 17470 (a session kept alive after its user is gone)",
 		May:     model.SetOf(model.Availability),
 		Actions: 5,
-		Subject: sim.Subject{Client: renewalOutlivesLeader{}},
+		Subject: sim.Subject{Client: renewalOutlivesLeader{}, Layout: sim.Layout{Client: means(sim.MeansToken)}},
 	}, {
 		Name:    "resign-same-incarnation",
 		Breaks:  "After a resignation it campaigns under the same identity: it gets the token that it gave up, and its delayed release frees what it believes to hold.",
@@ -44,6 +47,7 @@ func termBugs() []Mutant {
 		May:     model.SetOf(model.Barrier),
 		Actions: 17,
 		Subject: sim.Subject{Client: noBarrier{}},
+		Explore: func(o *explore.Options) { o.TTL, o.Barrier, o.Faults = 1, true, explore.Writes|explore.Loss },
 	}, {
 		Name:    "barrier-not-retried",
 		Breaks:  "A barrier that gets lost is not sent again: it renews for ever and never leads.",
@@ -51,6 +55,7 @@ func termBugs() []Mutant {
 		May:     model.SetOf(model.Availability),
 		Actions: 7,
 		Subject: sim.Subject{Client: barrierNotRetried{}},
+		Explore: func(o *explore.Options) { o.Barrier = true },
 	}, {
 		Name:    "token-laundering",
 		Breaks:  "A writer reads the token from the lease just before it writes, and so a stale one writes with its successor's.",
@@ -58,6 +63,7 @@ func termBugs() []Mutant {
 		May:     model.SetOf(model.Attribution),
 		Actions: 10,
 		Subject: sim.Subject{Client: tokenLaundering{}},
+		Explore: short(1, 0),
 	}, {
 		Name:    "restart-resumes-lease",
 		Breaks:  "A new process resumes the term that its predecessor had stored.",
@@ -65,13 +71,14 @@ func termBugs() []Mutant {
 		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
 		Actions: 10,
 		Subject: sim.Subject{Client: restartResumesLease{}},
+		Explore: with(explore.ClientCrash),
 	}, {
 		Name:    "shared-identity",
 		Breaks:  "All processes campaign under one identity: to the store the second is a retry of the first.",
 		Seen:    "MetalLB pull request 140: all speakers had one identity and all became leader; Kubernetes issue 61151",
 		May:     model.SetOf(model.BeliefSafety, model.BeliefOwnership, model.Continuity),
 		Actions: 12,
-		Subject: sim.Subject{Client: sharedIdentity{}},
+		Subject: sim.Subject{Client: sharedIdentity{}, Layout: sim.Layout{Unsound: sim.IncarnationRanks}},
 	}}
 }
 
@@ -132,7 +139,7 @@ func (r renewalOutlivesLeader) Tick(c *sim.ClientState, now sim.Clocks) lease.Re
 // Receive lets a refusal stop the renewals.
 func (r renewalOutlivesLeader) Receive(c *sim.ClientState, now sim.Clocks, rep lease.Reply) lease.Requests {
 	if rep.Holder == c.Scratch.Who && rep.Op == lease.OpRenew && rep.Code != lease.CodeGranted {
-		c.Scratch.Who = lease.Holder{}
+		c.Scratch = sim.Scratch{}
 	}
 	return r.Client.Receive(c, now, rep)
 }

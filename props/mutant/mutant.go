@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"fencepost/model"
+	"fencepost/props/explore"
 	"fencepost/props/sim"
 )
 
@@ -42,6 +43,11 @@ type Mutant struct {
 	// which the bug does not show. They are ones that the built-in
 	// implementation has to stand as well.
 	Steer func(*sim.Config, *sim.Profile)
+	// Explore, where set, leads to worlds, among all of which the bug shows;
+	// nil: it does in those of [explore.Default]. See [Mutant.Explored].
+	Explore func(*explore.Options)
+	// Inexpressible says why no explored world shows the bug; empty: one does.
+	Inexpressible string
 }
 
 // Judged is the set of invariants to hunt m by. Lockstep would tell of any bug

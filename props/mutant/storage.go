@@ -4,6 +4,7 @@ import (
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/model"
+	"fencepost/props/explore"
 	"fencepost/props/sim"
 )
 
@@ -16,6 +17,7 @@ func storageBugs() []Mutant {
 		May:     zombie,
 		Actions: 14,
 		Subject: sim.Subject{Storage: unfenced{}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "compares-wrong-way",
 		Breaks:  "The comparison is the wrong way round: tokens above the highest are refused, those below land.",
@@ -23,6 +25,7 @@ func storageBugs() []Mutant {
 		May:     zombie | model.SetOf(model.Availability),
 		Actions: 12,
 		Subject: sim.Subject{Storage: comparesWrongWay{}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "refuses-equal-token",
 		Breaks:  "A token must be above the highest, not only as high: a leader's second write is refused.",
@@ -30,6 +33,9 @@ func storageBugs() []Mutant {
 		May:     model.SetOf(model.Availability, model.Linearizability),
 		Actions: 9,
 		Subject: sim.Subject{Storage: refusesEqualToken{}},
+		// To be refused costs a term, never all of them: no calm without raw
+		// requests shows it.
+		Explore: func(o *explore.Options) { o.Judged = model.SetOf(model.Lockstep) },
 	}, {
 		Name:    "forgets-highest-at-restart",
 		Breaks:  "The highest token is kept in memory: after a restart of the storage a zombie's write lands.",
@@ -37,20 +43,23 @@ func storageBugs() []Mutant {
 		May:     zombie,
 		Actions: 16,
 		Subject: sim.Subject{Storage: forgetsHighestAtRestart{}},
+		Explore: short(2, explore.StorageCrash),
 	}, {
 		Name:    "highest-collected",
 		Breaks:  "The highest token is collected as garbage while the lease is free.",
 		Seen:    "highest tokens kept under a TTL or beside the lease, and gone with it",
 		May:     zombie,
 		Actions: 20,
-		Subject: sim.Subject{Storage: highestCollected{}},
+		Subject: sim.Subject{Storage: highestCollected{}, Layout: sim.Layout{Unsound: sim.Irrelevance}},
+		Explore: func(o *explore.Options) { o.TTL, o.Drift, o.Faults = 1, 1, explore.Writes|explore.Deletion },
 	}, {
 		Name:    "highest-per-key",
 		Breaks:  "Each key remembers a highest token of its own: a zombie's write to a key that the new leader has not written lands.",
 		Seen:    "a version column in each row, used as if it fenced the table",
 		May:     model.SetOf(model.StorageSafety),
 		Actions: 14,
-		Subject: sim.Subject{Storage: highestPerKey{}},
+		Subject: sim.Subject{Storage: highestPerKey{}, Layout: sim.Layout{StorageN: means(sim.MeansToken, sim.MeansToken, sim.MeansToken, sim.MeansToken)}},
+		Explore: func(o *explore.Options) { o.TTL, o.Keys = 2, 2 },
 	}, {
 		Name:    "fence-unrecorded",
 		Breaks:  "A fence request is acknowledged but its token is not remembered.",
@@ -58,13 +67,15 @@ func storageBugs() []Mutant {
 		May:     zombie,
 		Actions: 16,
 		Subject: sim.Subject{Storage: fenceUnrecorded{}},
+		Explore: func(o *explore.Options) { o.TTL, o.Barrier = 2, true },
 	}, {
 		Name:    "lost-write-at-restart",
 		Breaks:  "The last write that was acknowledged is lost at a restart.",
 		Seen:    "Redis with appendfsync everysec, or any database that acknowledges before it syncs",
 		May:     model.SetOf(model.Durability),
 		Actions: 10,
-		Subject: sim.Subject{Storage: lostWriteAtRestart{}},
+		Subject: sim.Subject{Storage: lostWriteAtRestart{}, Layout: sim.Layout{StorageN: means(sim.MeansValue, sim.MeansValue, sim.MeansValue, sim.MeansValue)}},
+		Explore: with(explore.StorageCrash),
 	}, {
 		Name:    "writes-before-checking",
 		Breaks:  "A write is applied before its token is checked: it is refused and has landed all the same.",
@@ -72,6 +83,7 @@ func storageBugs() []Mutant {
 		May:     model.SetOf(model.Durability),
 		Actions: 18,
 		Subject: sim.Subject{Storage: writesBeforeChecking{}},
+		Explore: short(2, 0),
 	}}
 }
 
@@ -146,26 +158,23 @@ func (r fenceUnrecorded) Handle(s *sim.StorageState, current *lease.Record, req 
 	return code, value
 }
 
-// lostWriteAtRestart has 1 in N[0] while the last write is not on disk, and
-// its key and the value before it in N[1] and N[2].
+// lostWriteAtRestart has in N what is on disk under each key: all but the last
+// write.
 type lostWriteAtRestart struct{ sim.Storage }
 
 // Handle acknowledges before it syncs.
 func (r lostWriteAtRestart) Handle(s *sim.StorageState, current *lease.Record, req sim.StorageRequest) (model.Code, int64) {
-	old := s.Values[req.Key]
+	before := s.Values
 	code, value := r.Storage.Handle(s, current, req)
 	if code == model.CodeLanded {
-		s.Scratch.N = [4]int64{1, int64(req.Key), old}
+		s.Scratch.N = before
 	}
 	return code, value
 }
 
 // Restart finds the last write missing.
 func (lostWriteAtRestart) Restart(s *sim.StorageState) {
-	if n := s.Scratch.N; n[0] == 1 {
-		s.Values[n[1]] = n[2]
-	}
-	s.Scratch = sim.Scratch{}
+	s.Values = s.Scratch.N
 }
 
 type writesBeforeChecking struct{ sim.Storage }

@@ -5,6 +5,7 @@ import (
 
 	"fencepost/impl/lease"
 	"fencepost/model"
+	"fencepost/props/explore"
 	"fencepost/props/sim"
 )
 
@@ -26,6 +27,7 @@ func ownershipBugs() []Mutant {
 		May:     tokens,
 		Actions: 10,
 		Subject: sim.Subject{Store: tokenResetAtRestart{}},
+		Explore: short(2, explore.StoreCrash),
 		Steer: func(c *sim.Config, _ *sim.Profile) {
 			c.FirstToken = 1 // else a restart before the first grant would be enough
 		},
@@ -42,14 +44,15 @@ func ownershipBugs() []Mutant {
 		Seen:    "home-made Redis locks that GET and then SET instead of SET NX",
 		May:     stolen,
 		Actions: 6,
-		Subject: sim.Subject{Store: nonAtomicIssuer{}},
+		Subject: sim.Subject{Store: nonAtomicIssuer{}, Layout: sim.Layout{StoreN: means(sim.MeansInstant)}},
 	}, {
 		Name:    "token-drawn-early",
 		Breaks:  "A waiter draws its token when it first asks, and is granted under it later: tokens do not come in the order of ownership.",
 		Seen:    "locks that number their waiters and use the number as token",
 		May:     tokens,
 		Actions: 11,
-		Subject: sim.Subject{Store: tokenDrawnEarly{}},
+		Subject: sim.Subject{Store: tokenDrawnEarly{}, Layout: sim.Layout{StoreN: means(sim.MeansToken, sim.MeansToken)}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "token-per-renewal",
 		Breaks:  "Each renewal raises the token: the tenure that the leader believes in is another's, its own.",
@@ -64,6 +67,7 @@ func ownershipBugs() []Mutant {
 		May:     tokens,
 		Actions: 7,
 		Subject: sim.Subject{Store: deleteResetsTokens{}},
+		Explore: with(explore.Deletion),
 		Steer:   func(_ *sim.Config, p *sim.Profile) { at(p, 20, sim.Delete) },
 	}, {
 		Name:    "renew-without-owner-check",
@@ -72,6 +76,7 @@ func ownershipBugs() []Mutant {
 		May:     stolen,
 		Actions: 10,
 		Subject: sim.Subject{Store: renewWithoutOwnerCheck{}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "release-without-owner-check",
 		Breaks:  "A release frees the lease, whoever holds it.",
@@ -79,6 +84,7 @@ func ownershipBugs() []Mutant {
 		May:     early,
 		Actions: 6,
 		Subject: sim.Subject{Store: releaseWithoutOwnerCheck{}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "reentrant-by-node",
 		Breaks:  "The lease belongs to the node's name: another process of the node that asks is taken for the holder's retry.",
@@ -86,6 +92,7 @@ func ownershipBugs() []Mutant {
 		May:     stolen,
 		Actions: 9,
 		Subject: sim.Subject{Store: reentrantByNode{}},
+		Explore: with(explore.ClientCrash),
 	}}
 }
 
@@ -172,8 +179,8 @@ func (r tokenDrawnEarly) Handle(s *sim.StoreState, now sim.Clocks, lockDelay tim
 	memo.N[0] = max(memo.N[0], int64(s.Token))
 	if changesOwner(s, now, lockDelay, req) {
 		if memo.Who == req.Holder {
-			memo.Who = lease.Holder{}
 			s.Token = lease.Token(memo.N[1] - 1)
+			memo.Who, memo.N[1] = lease.Holder{}, 0
 		} else {
 			s.Token = lease.Token(memo.N[0])
 			memo.N[0]++

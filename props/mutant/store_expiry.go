@@ -5,6 +5,7 @@ import (
 
 	"fencepost/impl/lease"
 	"fencepost/model"
+	"fencepost/props/explore"
 	"fencepost/props/sim"
 )
 
@@ -33,13 +34,17 @@ func expiryBugs() []Mutant {
 		May:     early,
 		Actions: 8,
 		Subject: sim.Subject{Store: renewalShortens{}, Client: shortRenewals{}},
+		Explore: func(o *explore.Options) { o.TTL, o.Drift, o.Faults = 2, 1, explore.Loss|explore.Duplication },
 	}, {
 		Name:    "late-duplicate-shortens",
 		Breaks:  "The expiry is that of the renewal which arrives last, counted from its sending: a late copy of an old one shortens the running lease.",
 		Seen:    "lock records with an expiry stamped by the sender, where the last write wins",
 		May:     early,
 		Actions: 13,
-		Subject: sim.Subject{Store: lateDuplicateShortens{}},
+		Subject: sim.Subject{Store: lateDuplicateShortens{}, Layout: sim.Layout{StoreN: means(sim.MeansSending, sim.MeansInstant), Unsound: sim.Irrelevance}},
+		Explore: func(o *explore.Options) {
+			o.Clients, o.TTL, o.Drift, o.Faults = 1, 3, 1, explore.Loss|explore.Duplication
+		},
 	}, {
 		Name:    "ttl-whole-seconds",
 		Breaks:  "The store keeps TTLs in whole seconds and grants them as asked: half a second is missing.",
@@ -53,7 +58,8 @@ func expiryBugs() []Mutant {
 		Seen:    "ShedLock, whose documentation asks for synchronized clocks (issue 263), before usingDbTime",
 		May:     early | model.SetOf(model.Availability),
 		Actions: 9,
-		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}},
+		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}, Layout: sim.Layout{StoreN: means(sim.MeansSending), Unsound: sim.TimeShift}},
+		Explore: short(1, 0),
 	}, {
 		Name:    "renewed-at-expiry",
 		Breaks:  "At the instant of expiry the lease is free to all others and still its holder's to renew.",
@@ -74,7 +80,8 @@ func expiryBugs() []Mutant {
 		Seen:    "etcd issue 9921: Lock succeeded although the lease of the waiter had expired in the queue",
 		May:     early,
 		Actions: 14,
-		Subject: sim.Subject{Store: phantomWaiter{}},
+		Subject: sim.Subject{Store: phantomWaiter{}, Layout: sim.Layout{StoreN: means(sim.MeansInstant)}},
+		Explore: short(2, 0),
 	}, {
 		Name:    "release-not-applied",
 		Breaks:  "A release is answered but the lease stays held until it lapses.",
@@ -89,6 +96,7 @@ func expiryBugs() []Mutant {
 		May:     model.SetOf(model.Linearizability),
 		Actions: 6,
 		Subject: sim.Subject{Store: lockDelaySkipped{}},
+		Explore: func(o *explore.Options) { o.LockDelay = 1 },
 		Steer:   func(c *sim.Config, _ *sim.Profile) { c.Lease.LockDelay = c.Lease.TTL },
 	}, {
 		Name:    "restart-absolute-expiry",
@@ -96,7 +104,8 @@ func expiryBugs() []Mutant {
 		Seen:    "etcd issue 9888 is the cousin that comes of avoiding it: each new leader starts all TTLs anew, and a lease may never end",
 		May:     model.SetOf(model.Availability),
 		Actions: 15,
-		Subject: sim.Subject{Store: restartAbsoluteExpiry{}},
+		Subject: sim.Subject{Store: restartAbsoluteExpiry{}, Layout: sim.Layout{Unsound: sim.TimeShift}},
+		Explore: func(o *explore.Options) { o.TTL, o.Faults = 1, explore.StoreCrash|explore.ClientCrash },
 	}, {
 		Name:    "restart-forgets-lease",
 		Breaks:  "A restarted store remembers the counter but not the holder, and grants a lease that is held.",
@@ -104,6 +113,7 @@ func expiryBugs() []Mutant {
 		May:     early,
 		Actions: 6,
 		Subject: sim.Subject{Store: restartForgetsLease{}},
+		Explore: with(explore.StoreCrash),
 	}, {
 		Name:    "lapse-forgotten-at-restart",
 		Breaks:  "A lapse that somebody was told of is not durable: after a restart the lapsed holder holds the lease again.",
@@ -111,13 +121,15 @@ func expiryBugs() []Mutant {
 		May:     model.SetOf(model.Linearizability),
 		Actions: 11,
 		Subject: sim.Subject{Store: lapseForgottenAtRestart{}},
+		Explore: short(2, explore.StoreCrash),
 	}, {
 		Name:    "answer-before-durable",
 		Breaks:  "An answer leaves the store before its last change is durable: a crash loses a grant that a client relies on.",
 		Seen:    "Redis failover with asynchronous replication: its documentation shows how two clients get one lock",
 		May:     stolen,
 		Actions: 8,
-		Subject: sim.Subject{Store: answerBeforeDurable{}},
+		Subject: sim.Subject{Store: answerBeforeDurable{}, Layout: sim.Layout{StoreN: means(sim.MeansToken)}},
+		Explore: with(explore.StoreCrash),
 	}, {
 		Name:    "stale-read",
 		Breaks:  "A read of the holder is answered from a copy that lags by one change of holder.",
@@ -167,8 +179,9 @@ func (r shortRenewals) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return out
 }
 
-// lateDuplicateShortens has the latest sending by the holder Who in N[0], and
-// in N[1] by how much the store's clock was ahead when that one arrived.
+// lateDuplicateShortens has the latest sending by the holder Who in N[0], on
+// that one's clock, and in N[1] when it arrived, on the store's; each plus one,
+// so that zero is none.
 type lateDuplicateShortens struct{ volatile }
 
 // Handle counts the TTL of a request that was overtaken from its sending.
@@ -177,12 +190,13 @@ func (r lateDuplicateShortens) Handle(s *sim.StoreState, now sim.Clocks, lockDel
 	if rep.Code != lease.CodeGranted {
 		return rep
 	}
-	memo, sent := &s.Scratch, int64(req.Sent)
-	switch {
-	case memo.Who != req.Holder || sent >= memo.N[0]:
-		memo.Who, memo.N[0], memo.N[1] = req.Holder, sent, int64(now.Boot)-sent
+	memo := &s.Scratch
+	switch latest, arrived := time.Duration(memo.N[0]-1), time.Duration(memo.N[1]-1); {
+	case memo.Who != req.Holder || req.Sent >= latest:
+		memo.Who, memo.N[0], memo.N[1] = req.Holder, int64(req.Sent)+1, int64(now.Boot)+1
 	case rep.Op == lease.OpRenew:
-		s.Expires = time.Duration(sent+memo.N[1]) + req.TTL
+		ahead := arrived - latest // the store's clock, as far as it can know
+		s.Expires = req.Sent + ahead + req.TTL
 	}
 	return rep
 }
@@ -272,7 +286,8 @@ func (r phantomWaiter) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.
 	rep := r.Store.Handle(s, now, lockDelay, req)
 	switch {
 	case won:
-		memo.Who, s.Expires = lease.Holder{}, time.Duration(memo.N[0])
+		s.Expires = time.Duration(memo.N[0])
+		*memo = sim.Scratch{}
 	case rep.Op == lease.OpAcquire && rep.Code == lease.CodeHeld && memo.Who != req.Holder:
 		memo.Who, memo.N[0] = req.Holder, int64(now.Boot+req.TTL)
 	}

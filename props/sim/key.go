@@ -218,7 +218,7 @@ func (sp *Space) Idle(i int) bool { return sp.tightClient && sp.c.idle[i] }
 
 // Same reports whether message i of the World last decoded equals the one
 // before it.
-func (sp *Space) Same(i int) bool { return sp.c.same[i] }
+func (sp *Space) Same(i int) bool { return sp.red&MessageOrder != 0 && sp.c.same[i] }
 
 // The coding of single values. Each writes what it is given, or reads and
 // returns what was written.
