@@ -273,6 +273,19 @@ func TestAFailureThatNeedsMoreLosesToADeeperOne(t *testing.T) {
 	}
 }
 
+// Of equally short paths the first counts, in the order of Begin and Expand.
+func TestShortestGivesTheFirstOfEquals(t *testing.T) {
+	g := &graph{starts: []int{0}, edges: [][]edge{
+		0: {{to: 1, sometimes: -1}, {to: 2, sometimes: -1}},
+		1: {{to: 0, sometimes: -1}, {label: 1, fails: true, more: 1, sometimes: -1}, {label: 2, fails: true, more: 1, sometimes: -1}},
+		2: {{label: 3, fails: true, more: 1, sometimes: -1}},
+	}, encode: encodings[0].encode, decode: encodings[0].decode}
+	p, ok := Shortest(t.Context(), g, ExploreOptions{Width: 8})
+	if want := []PathStep{{Label: 0, Nth: 0}, {Label: 1, Nth: 1, More: 1}}; !ok || !slices.Equal(p.Steps, want) {
+		t.Errorf("Shortest gave %+v, %v; want %+v", p.Steps, ok, want)
+	}
+}
+
 // Were the counts compared nowhere, a set that loses states would go unnoticed.
 func TestALossyVisitedSetMissesStates(t *testing.T) {
 	const n = 5000
