@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"fencepost/model"
@@ -39,9 +40,10 @@ type system struct {
 	o       *Options
 	start   sim.World
 	fair    sim.Action
-	waits   bool   // every state is given fair time
-	target  []byte // the state that is looked for, where one is
-	advance []sim.Action
+	waits   bool         // every state is given fair time
+	target  []byte       // the state that is looked for, where one is
+	rates   []int32      // of a clock in one tick; zero for the true one
+	advance []sim.Action // by all combinations of rates
 	walkers []*walker
 }
 
@@ -54,19 +56,20 @@ func newSystem(o *Options) (*system, error) {
 	s := &system{o: o, start: w}
 	s.fair, s.waits = o.calm()
 	s.waits = s.waits && judged.Has(model.Availability)
-	s.advance = []sim.Action{{Kind: sim.Advance, D: o.tick()}}
+	s.rates = []int32{0}
 	if o.Faults&Drifting != 0 {
-		rates := []int32{0, million - million/int32(o.Drift), million + million/int32(o.Drift)}
-		for i := range o.Clients {
-			var next []sim.Action
-			for _, a := range s.advance {
-				for _, r := range rates {
-					a.Rates[sim.ClientNode(i)] = r
-					next = append(next, a)
-				}
+		s.rates = append(s.rates, million-million/int32(o.Drift), million+million/int32(o.Drift))
+	}
+	s.advance = []sim.Action{{Kind: sim.Advance, D: o.tick()}}
+	for i := range o.Clients {
+		var next []sim.Action
+		for _, a := range s.advance {
+			for _, r := range s.rates {
+				a.Rates[sim.ClientNode(i)] = r
+				next = append(next, a)
 			}
-			s.advance = next
 		}
+		s.advance = next
 	}
 	return s, nil
 }
@@ -97,6 +100,7 @@ func (s *system) Walker() model.Walker {
 // only depends on w. id is that of the action. If w was just decoded by of, those
 // are left out that lead where another does: what happens to the equal of
 // another message, and other rates of a clock that does not matter.
+// Time passes last.
 func (s *system) moves(w *sim.World, id int32, of *sim.Space, yield func(*sim.Action) bool) {
 	f := s.o.Faults
 	var a sim.Action
@@ -115,21 +119,6 @@ func (s *system) moves(w *sim.World, id int32, of *sim.Space, yield func(*sim.Ac
 	}
 	for i := range s.o.Clients {
 		if !do(sim.Tick, sim.ClientNode(i)) {
-			return
-		}
-	}
-advances:
-	for i := range s.advance {
-		if of != nil {
-			for c := range s.o.Clients {
-				if s.advance[i].Rates[sim.ClientNode(c)] != 0 && of.Timeless(c) {
-					continue advances
-				}
-			}
-		}
-		a = s.advance[i]
-		a.ID = id
-		if !yield(&a) {
 			return
 		}
 	}
@@ -188,6 +177,27 @@ advances:
 			}
 		}
 	}
+	for i := range s.advance {
+		if of != nil && s.moot(i, of) {
+			continue
+		}
+		a = s.advance[i]
+		a.ID = id
+		if !yield(&a) {
+			return
+		}
+	}
+}
+
+// moot reports whether a passing of time differs from another by nothing but the
+// rate of a clock that does not matter in the World last decoded.
+func (s *system) moot(i int, of *sim.Space) bool {
+	for c := range s.o.Clients {
+		if s.advance[i].Rates[sim.ClientNode(c)] != 0 && of.Timeless(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // walker walks from state to state.
@@ -198,6 +208,7 @@ type walker struct {
 	w     sim.World // moves from there
 	calm  sim.World // and is given fair time
 	key   []byte
+	parts [3]sim.Parts
 
 	standing [standings]uint64
 	before   [someCount]int64 // what the World had counted before the last step
@@ -231,7 +242,11 @@ func (k *walker) Expand(state []byte, out *model.Steps) {
 	}
 	k.probe(out)
 	k.w.CopyFrom(&k.base)
+	k.before = k.counted()
 	k.s.moves(&k.base, id, k.space, func(a *sim.Action) bool {
+		if a.Kind == sim.Advance && k.drift(out) {
+			return false // which is all that is left
+		}
 		if !k.w.Apply(a) {
 			return true
 		}
@@ -247,28 +262,88 @@ func (k *walker) Expand(state []byte, out *model.Steps) {
 	})
 }
 
-// reach notes which of the properties that must be reached sometimes a step
-// has, by what the World counted.
-func (k *walker) reach(a *sim.Action, out *model.Steps) {
-	c := k.w.Counts()
-	now := [someCount]int64{
-		someLead: c.Terms, someLapse: c.StepDown[model.ReasonLapsed], someLost: c.RenewalsLost, someExtend: c.Extended,
-		someStale: c.StaleRefused, someLanded: c.Landed,
-	}
-	if a.Kind == sim.Deliver {
-		now[someSuccession] = k.before[someSuccession]
-		if r, held := k.w.Record(); held && r.Token > 1 {
-			if _, before := k.base.Record(); !before {
-				now[someSuccession]++
-			}
+// drift does every passing of time at once, where that is possible: from the
+// worlds in which all clocks run at one rate it joins those in which each runs
+// at its own. It is impossible where what befalls one client in that time
+// changes the part of another in the key, and not worth it for a single clock.
+func (k *walker) drift(out *model.Steps) bool {
+	var timed [sim.MaxClients]bool
+	n, clients := 0, k.s.o.Clients
+	for i := range clients {
+		if timed[i] = !k.space.Timeless(i); timed[i] {
+			n++
 		}
 	}
+	if n < 2 || len(k.s.rates) < 2 {
+		return false
+	}
+	var over [3][sim.MaxClients]bool // terms that end meanwhile
+	for r, rate := range k.s.rates {
+		a := sim.Action{ID: id, Kind: sim.Advance, D: k.s.advance[0].D}
+		for i := range clients {
+			a.Rates[sim.ClientNode(i)] = rate
+		}
+		k.w.Apply(&a)
+		joins := k.w.Violated() == 0
+		if joins {
+			k.space.Part(&k.parts[r], &k.w)
+			joins = r == 0 || k.space.Joins(&k.parts[0], &k.parts[r])
+		}
+		for i := range clients {
+			_, before := k.base.Client(i)
+			_, after := k.w.Client(i)
+			over[r][i] = before && !after
+		}
+		k.w.CopyFrom(&k.base)
+		if !joins {
+			k.before = k.counted()
+			return false
+		}
+	}
+	var from [sim.MaxClients]*sim.Parts
+	for i := range k.s.advance {
+		if k.s.moot(i, k.space) {
+			continue
+		}
+		lapse := false
+		for c := range clients {
+			r := slices.Index(k.s.rates, k.s.advance[i].Rates[sim.ClientNode(c)])
+			from[c] = &k.parts[r]
+			lapse = lapse || over[r][c]
+		}
+		k.key = k.space.Join(k.key[:0], from[:clients])
+		out.Add(uint8(sim.Advance), k.key)
+		if lapse {
+			out.Sometimes(someLapse)
+		}
+	}
+	return true
+}
+
+// counted is how often the World in which k moves did what must happen
+// sometimes, but for successions, which it does not count.
+func (k *walker) counted() [someCount]int64 {
+	c := k.w.Counts()
+	return [someCount]int64{someLead: c.Terms, someLapse: c.StepDown[model.ReasonLapsed], someLost: c.RenewalsLost,
+		someExtend: c.Extended, someStale: c.StaleRefused, someLanded: c.Landed}
+}
+
+// reach notes what of that a step did.
+func (k *walker) reach(a *sim.Action, out *model.Steps) {
+	now := k.counted()
 	for i := range now {
 		if now[i] > k.before[i] {
 			out.Sometimes(i)
 		}
 	}
 	k.before = now
+	if a.Kind == sim.Deliver {
+		if r, held := k.w.Record(); held && r.Token > 1 {
+			if _, before := k.base.Record(); !before {
+				out.Sometimes(someSuccession)
+			}
+		}
+	}
 }
 
 // wait gives the state fair time until a client leads.

@@ -28,7 +28,6 @@ const (
 	refJudged         // what the monitor last saw there
 	refSpec           // what the specification has
 	refScratch        // what a planted bug has
-	refReply
 	refCount
 )
 
@@ -131,18 +130,9 @@ func (in *incarnations) age(o model.Owner) uint64 {
 // AppendKey appends the key of w. Worlds of one key go on alike.
 func (sp *Space) AppendKey(dst []byte, w *World) []byte {
 	c := &sp.c
-	c.w, c.reading, c.n = w, false, 0
-	c.gather()
+	ends := c.write(w)
 	n := sp.clients
-	c.header()
-	var order [MaxClients]int8
-	var ends [MaxClients + 1]int
-	ends[0] = c.n
-	for i := range n {
-		c.client(i)
-		ends[i+1] = c.n
-		order[i] = int8(i)
-	}
+	order := [MaxClients]int8{0, 1, 2, 3}
 	if sp.red&Symmetry != 0 && n > 1 {
 		c.sort(ends[:n+1], order[:n])
 	}
@@ -155,6 +145,67 @@ func (sp *Space) AppendKey(dst []byte, w *World) []byte {
 				}
 			}
 		}
+	}
+	return dst
+}
+
+// write writes the header and each client to buf, and says where they end.
+func (c *codec) write(w *World) (ends [MaxClients + 1]int) {
+	c.w, c.reading, c.n = w, false, 0
+	c.gather()
+	c.header()
+	ends[0] = c.n
+	for i := range c.sp.clients {
+		c.client(i)
+		ends[i+1] = c.n
+	}
+	return ends
+}
+
+// Parts are the parts of a key: a header, and one for each client. Where only
+// clocks ran since, a client's part depends on its own clock alone, so that the
+// keys for all combinations of rates can be joined from a few.
+type Parts struct {
+	buf    []byte
+	ends   [MaxClients + 1]int
+	tokens uint64
+	shift  uint64
+	refs   [refCount]model.Owner
+	odd    bool
+}
+
+// Part takes the key of w to pieces.
+func (sp *Space) Part(p *Parts, w *World) {
+	c := &sp.c
+	p.ends = c.write(w)
+	p.buf = append(p.buf[:0], c.buf[:c.n]...)
+	p.tokens, p.shift, p.refs, p.odd = c.tokens, c.shift, c.refs, c.odd
+}
+
+// Joins reports whether the parts of p and q go together, p and q having come
+// from one World by nothing but the passing of equal time: what the parts of
+// different clients share must be the same in both.
+func (sp *Space) Joins(p, q *Parts) bool {
+	return sp.red&MessageOrder != 0 && p.tokens == q.tokens && p.shift == q.shift && p.refs == q.refs && p.odd == q.odd &&
+		bytes.Equal(p.buf[:p.ends[0]], q.buf[:q.ends[0]])
+}
+
+// Join appends the key that has each client's part from one of several, which
+// must go together.
+func (sp *Space) Join(dst []byte, from []*Parts) []byte {
+	var parts [MaxClients][]byte
+	for i, p := range from {
+		parts[i] = p.buf[p.ends[i]:p.ends[i+1]]
+		if sp.red&Symmetry == 0 {
+			continue
+		}
+		for j := i; j > 0 && bytes.Compare(parts[j], parts[j-1]) < 0; j-- {
+			parts[j], parts[j-1] = parts[j-1], parts[j]
+		}
+	}
+	dst = append(dst, from[0].buf[:from[0].ends[0]]...)
+	for _, part := range parts[:len(from)] {
+		dst = append(dst, part...)
 	}
 	return dst
 }
@@ -690,11 +741,6 @@ func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
 			*v = c.instant(*v, from, c.past(false, 0))
 		}
 	}
-	r := &x.Reply
-	if c.num(bit(r.Op != lease.OpNone)) == 1 {
-		r.Op, r.Code = lease.Op(c.num(uint64(r.Op))), lease.Code(c.num(uint64(r.Code)))
-		r.Token, r.Remaining = lease.Token(c.rank(uint64(r.Token))), time.Duration(c.span(int64(r.Remaining)))
-	}
 }
 
 // client codes client i and the messages from it or to it.
@@ -973,7 +1019,7 @@ func (c *codec) restore() {
 	w.tenure.owner, w.tenure.running = c.refs[refTenure], c.running
 	w.store.Record = lease.Record{Expires: time.Duration(c.rec.expires), Durable: lease.Durable{Token: lease.Token(token),
 		Holder: holderOf(c.refs[refHolder]), TTL: time.Duration(c.rec.ttl), Status: c.rec.status}}
-	w.store.Scratch.Who, w.store.Scratch.Reply.Current = holderOf(c.refs[refScratch]), holderOf(c.refs[refReply])
+	w.store.Scratch.Who = holderOf(c.refs[refScratch])
 	c.bears(token, c.refs[refHolder])
 	if !sp.tightStorage || !sp.tightStore {
 		c.bears(c.mem.Token, c.refs[refJudged])

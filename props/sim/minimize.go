@@ -68,7 +68,26 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 		return s
 	}
 	m.best.Actions = m.best.Actions[:applied]
-	m.ddmin()
+	m.gather()
+	whole := m.best
+	m.ddmin(false)
+	m.reduce()
+	late := m.best
+	m.best = whole
+	m.ddmin(true)
+	m.reduce()
+	if len(late.Actions) <= len(m.best.Actions) {
+		m.best = late
+	}
+	for m.plainer() || m.detour() {
+		m.reduce()
+	}
+	m.best.Renumber()
+	return &m.best
+}
+
+// reduce deletes and trades until neither makes it shorter.
+func (m *minimizer) reduce() {
 	for again := true; again; {
 		again = false
 		for _, pass := range []func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.drop, m.lower, m.pairs, m.retarget, m.stead} {
@@ -76,18 +95,14 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 				again = true
 			}
 		}
-		if !again {
-			again = m.plainer()
-		}
 	}
-	m.best.Renumber()
-	return &m.best
 }
 
 type minimizer struct {
 	best  Schedule
 	fails Fails
 	buf   []Action
+	stuff []Action // that was done at the beginning, but for what happened to messages
 }
 
 // try adopts the actions if the schedule fails with them. They may alias buf.
@@ -107,9 +122,17 @@ func (m *minimizer) without(i, j int) []Action {
 	return m.buf
 }
 
-// ddmin deletes ever smaller runs of actions.
-func (m *minimizer) ddmin() {
+// ddmin deletes ever smaller runs of actions, the last ones first or the first.
+func (m *minimizer) ddmin(forward bool) {
 	for size := len(m.best.Actions) / 2; size >= 1; size /= 2 {
+		if forward {
+			for i := 0; i < len(m.best.Actions); {
+				if !m.try(m.without(i, min(i+size, len(m.best.Actions)))) {
+					i += size
+				}
+			}
+			continue
+		}
 		for end := len(m.best.Actions); end > 0; {
 			end = min(end, len(m.best.Actions))
 			m.try(m.without(max(end-size, 0), end))
@@ -177,8 +200,8 @@ func (m *minimizer) reuse() (changed bool) {
 	return changed
 }
 
-// original deletes a duplication and lets the message itself stand for its
-// copy.
+// original deletes a duplication, and the loss of the message if there was one,
+// and lets the message itself stand for its copy.
 func (m *minimizer) original() (changed bool) {
 	for j := len(m.best.Actions) - 1; j >= 0; j-- {
 		if j >= len(m.best.Actions) || m.best.Actions[j].Kind != Duplicate {
@@ -191,7 +214,8 @@ func (m *minimizer) original() (changed bool) {
 				next[k].Msg = dup.Msg
 			}
 		}
-		changed = m.try(next) || changed
+		kept := slices.DeleteFunc(slices.Clone(next), func(a Action) bool { return a.Kind == Drop && a.Msg == dup.Msg })
+		changed = m.try(next) || m.try(kept) || changed
 	}
 	return changed
 }
@@ -302,31 +326,36 @@ func (m *minimizer) pairs() (changed bool) {
 	return changed
 }
 
-// retarget gives what one client does to another, if that allows a deletion.
+// retarget gives what one client does from some action on to another, if that
+// allows a deletion.
 func (m *minimizer) retarget() (changed bool) {
 	clients := m.best.Config.Clients
 	for from := range clients {
 		for to := range clients {
-			if from == to {
-				continue
-			}
-			moved := slices.Clone(m.best.Actions)
-			for k := range moved {
-				if moved[k].Who == ClientNode(from) {
-					moved[k].Who = ClientNode(to)
-				}
-			}
-			for k := range moved {
-				next := append(append(m.buf[:0], moved[:k]...), moved[k+1:]...)
-				m.buf = next
-				if m.try(next) {
+			for p := 0; p < len(m.best.Actions); p++ {
+				if from != to && m.best.Actions[p].Who == ClientNode(from) && m.takeOver(p, ClientNode(from), ClientNode(to)) {
 					changed = true
-					break
 				}
 			}
 		}
 	}
 	return changed
+}
+
+func (m *minimizer) takeOver(p int, from, to model.Node) bool {
+	moved := slices.Clone(m.best.Actions)
+	for k := p; k < len(moved); k++ {
+		if moved[k].Who == from {
+			moved[k].Who = to
+		}
+	}
+	for k := range moved {
+		m.buf = append(append(m.buf[:0], moved[:k]...), moved[k+1:]...)
+		if m.try(m.buf) {
+			return true
+		}
+	}
+	return false
 }
 
 // stead lets a raw party write in a client's stead, under a token that it just
@@ -380,6 +409,18 @@ func (m *minimizer) plainer() (changed bool) {
 	}
 	if m.rename() {
 		changed = true
+	}
+	for i := range m.best.Actions {
+		for n, r := range m.best.Actions[i].Rates {
+			if r != 0 && i < len(m.best.Actions) {
+				next := slices.Clone(m.best.Actions)
+				next[i].Rates[n] = 0
+				changed = m.try(next) || changed
+			}
+		}
+		if i+1 >= len(m.best.Actions) {
+			break
+		}
 	}
 	for i := range m.best.Actions {
 		for _, d := range rounder(&m.best.Actions[i], m.best.Config.Lease) {

@@ -236,7 +236,7 @@ func (c *codec) gatherLoose() {
 		}
 	}
 	c.token(c.mem.Token, c.refs[refJudged]) // regranted, it is no new grant to the monitor
-	for _, t := range [...]uint64{c.mem.Last, w.tenure.token, uint64(w.store.Scratch.Reply.Token)} {
+	for _, t := range [...]uint64{c.mem.Last, w.tenure.token} {
 		c.token(t, nobody)
 	}
 	for k := range l.StoreN {
@@ -247,7 +247,7 @@ func (c *codec) gatherLoose() {
 			c.token(uint64(w.storage.Scratch.N[k]), nobody)
 		}
 	}
-	c.refs[refScratch], c.refs[refReply] = ownerOf(w.store.Scratch.Who), ownerOf(w.store.Scratch.Reply.Current)
+	c.refs[refScratch] = ownerOf(w.store.Scratch.Who)
 	if c.sp.red&IncarnationRanks != 0 {
 		c.refer(c.refs[refScratch:])
 	}

@@ -36,9 +36,8 @@ type Clocks struct {
 // Scratch is memory for rules that need more than impl has, such as a planted
 // bug's. The built-in rules leave it zero.
 type Scratch struct {
-	N     [4]int64
-	Who   lease.Holder
-	Reply lease.Reply
+	N   [4]int64
+	Who lease.Holder
 }
 
 // StoreState is the whole state of the store's node. A restart keeps Durable
