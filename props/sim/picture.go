@@ -9,6 +9,112 @@ import (
 	"fencepost/model"
 )
 
+// refs are the references to incarnations that belong to nobody's block.
+const (
+	refHolder  = iota // in the store's record
+	refTenure         // what the observer last saw there
+	refJudged         // what the monitor last saw there
+	refSpec           // what the specification has
+	refScratch        // what a planted bug has
+	refCount
+)
+
+// codec writes the key of a World, or reads one: one traversal for both, so
+// that the two cannot part. It works on a picture of the World, from which
+// everything that does not matter has been taken out before it writes, and
+// from which the World is made after it has read.
+type codec struct {
+	sp      *Space
+	w       *World
+	reading bool
+	b       []byte // what is left to read
+	n       int    // written to buf so far
+	buf     [4096]byte
+
+	rec     ownership
+	running bool
+	mem     model.Memory
+	spec    model.LeaseMemory
+	refs    [refCount]model.Owner
+	nrefs   int // of them that may differ
+	state   [MaxClients]stance
+	seen    [MaxClients]incarnations
+	odd     bool
+
+	exact  bool   // tokens as they are, not by rank
+	shift  uint64 // below the lowest token that may be referred to
+	tokens uint64 // those that are, counted from shift
+	bearer [64]model.Owner
+
+	whose [MaxMessages]int8 // the client that sent it or gets it
+	by    [MaxMessages]model.Owner
+	dead  [MaxMessages]bool
+	same  [MaxMessages]bool // equal to the one before
+	timed [MaxClients]bool  // the clock of the client matters
+	idle  [MaxClients]bool  // it has no term
+
+	tmp [1024]byte
+}
+
+// ownership is a [lease.Record] but for its holder.
+type ownership struct {
+	status       lease.Status
+	token        uint64
+	ttl, expires int64
+}
+
+// stance is a [lease.ClientState] with a small identity.
+type stance struct {
+	by                            model.Owner
+	phase                         lease.Phase
+	working                       bool
+	token                         uint64
+	deadline, nextSend, nextFence int64
+}
+
+// incarnations are those of one client that something still refers to, the
+// latest first, and not the present one.
+type incarnations struct {
+	present uint64
+	n       int
+	older   [MaxMessages + refCount]uint64
+}
+
+func packed(o model.Owner) uint64 { return uint64(o.Boot)<<32 | uint64(o.Seq) }
+
+func (in *incarnations) add(o model.Owner) {
+	x := packed(o)
+	if x == in.present {
+		return
+	}
+	i := 0
+	for ; i < in.n; i++ {
+		if in.older[i] == x {
+			return
+		}
+		if in.older[i] < x {
+			break
+		}
+	}
+	copy(in.older[i+1:in.n+1], in.older[i:in.n])
+	in.older[i] = x
+	in.n++
+}
+
+// age is how many that something refers to are later than o.
+func (in *incarnations) age(o model.Owner) uint64 {
+	x := packed(o)
+	if x == in.present {
+		return 0
+	}
+	for i, y := range in.older[:in.n] {
+		if x == y {
+			return uint64(i + 1)
+		}
+	}
+	panic("sim: an incarnation that was not gathered")
+}
+
 // gather takes the picture of the World, and finds what tokens and
 // incarnations it refers to.
 func (c *codec) gather() {
