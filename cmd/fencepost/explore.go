@@ -31,6 +31,7 @@ type exploreCmd struct {
 	Faults    []string `help:"What may happen (default loss,duplication,drift,writes,resign): of these and work, client-crash, store-crash, storage-crash, suspend, delete, jump. Empty: nothing." placeholder:"NAME"`
 	With      []string `help:"Faults to add." placeholder:"NAME"`
 	Without   []string `help:"Faults to leave out." placeholder:"NAME"`
+	Lockstep  bool     `help:"Compare every answer with that of the sequential specification, too. It takes several times as many states."`
 	Mutant    string   `help:"Explore this planted bug in the world that shows it, but for the flags given." placeholder:"NAME"`
 
 	MaxStates uint64   `help:"End, bounded, soon after so many states. 0: no bound." placeholder:"N"`
@@ -144,6 +145,12 @@ func (c *exploreCmd) options() (o explore.Options, what string, err error) {
 	}
 	if c.Barrier != nil {
 		o.Barrier = *c.Barrier
+	}
+	if c.Lockstep {
+		if o.Judged == 0 {
+			o.Judged = explore.Judgeable
+		}
+		o.Judged |= model.SetOf(model.Lockstep)
 	}
 	o.MaxStates, o.MaxMemory, o.MaxDepth, o.Workers = c.MaxStates, uint64(c.MaxMemory), c.MaxDepth, c.Workers
 	if o.Workers < 0 {

@@ -96,7 +96,7 @@ func (r *Report) Settled() (judged model.Set, others []Unjudged) {
 		case !r.Judged.Has(v):
 			why = "it was left out"
 			if v == model.Lockstep {
-				why = "random schedules are judged by it"
+				why = "it takes several times as many states, and must be asked for"
 			}
 		case v == model.Availability && r.Fair == nil:
 			why = "the window is too short to promise it"
