@@ -84,7 +84,7 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 	if len(other.Actions) <= len(m.best.Actions) {
 		m.best = other
 	}
-	for m.plainer() || m.detour() {
+	for m.plainer() {
 		m.reduce()
 	}
 	m.best.Renumber()

@@ -69,6 +69,9 @@ func failing(t testing.TB, subject Subject, v model.Invariant, p Profile, seed u
 	return nil
 }
 
+// invented are the kinds of actions that minimising may come to by itself.
+var invented = map[Kind]bool{Tick: true, Advance: true, Deliver: true, Drop: true, Duplicate: true, Resign: true, Crash: true, Restart: true, Write: true}
+
 // checkMinimal checks all that a minimised schedule promises.
 func checkMinimal(t *testing.T, was, s *Schedule, subject Subject, v model.Invariant) {
 	t.Helper()
@@ -89,6 +92,14 @@ func checkMinimal(t *testing.T, was, s *Schedule, subject Subject, v model.Invar
 		}
 		if s.Actions[i].ID != int32(i+1) {
 			t.Errorf("action %d has id %d", i+1, s.Actions[i].ID)
+		}
+	}
+	for _, a := range s.Actions {
+		if !invented[a.Kind] && !slices.ContainsFunc(was.Actions, func(b Action) bool { return a.Kind == b.Kind }) {
+			t.Errorf("it has a %v, which the schedule as given had not:\n%s", a, write(t, s))
+		}
+		if (a.Kind == Crash || a.Kind == Restart) && names[a.Who].Role != model.RoleClient && !slices.ContainsFunc(was.Actions, func(b Action) bool { return a.Kind == b.Kind && a.Who == b.Who }) {
+			t.Errorf("%v comes from nowhere", a)
 		}
 	}
 	if r := s.Run(subject, Options{Monitor: true}); func() int64 { e, all := r.Counts.Actions(); return all - e }() != 0 {
@@ -179,6 +190,18 @@ func TestMinimizeFindsTheShortestFailure(t *testing.T) {
 		// A grant, and its arrival after the lapse.
 		{"a countdown from the reply", fromTheReplySubject(), model.BeliefOwnership,
 			[]Action{tick(c1), deliver(1, 0), advance(3 * sec), deliver(2, 0), advance(8 * sec)}, 4},
+		// A grant that arrives in time, and the instant at which the lapse finds
+		// the leader still leading. The rest of the schedule, with a successor, is
+		// another way to see it.
+		{"a successor beside an overstayer", fromTheReplySubject(), model.BeliefOwnership,
+			[]Action{tick(c1), deliver(1, 0), advance(3 * sec), deliver(2, 0), advance(4 * sec), tick(c1), advance(3 * sec), tick(c2), deliver(8, 0), deliver(9, 0)}, 4},
+		// The next is that of the table's last, but asked for by the same client
+		// after its retry interval, or by a copy that was sent before.
+		{"a token issued twice to one client", reissuingSubject(), model.TokenMonotonicity,
+			then(elected(), on(Resign, c1), deliver(4, 0), advance(sec), tick(c1), deliver(7, 0)), 7},
+		// As long as a lapse by itself, a release takes three actions.
+		{"a token issued twice, with much waiting", reissuingSubject(), model.TokenMonotonicity,
+			[]Action{tick(c1), advance(sec), tick(c1), deliver(1, 0), drop(4, 0), deliver(3, 0), deliver(6, 0), advance(sec), on(Resign, c1), deliver(9, 0), advance(2 * sec), tick(c2), deliver(12, 0)}, 7},
 		// Three actions to lead, two to give up, and two to be granted once more.
 		{"a token issued twice", reissuingSubject(), model.TokenMonotonicity,
 			then(elected(), on(Resign, c1), deliver(4, 0), tick(c2), deliver(6, 0)), 7},
