@@ -68,8 +68,8 @@ func (m *Monitor) RememberGrant(to Owner, token uint64) { m.grants.add(term{to, 
 // RememberTerm adds a term to those that were led.
 func (m *Monitor) RememberTerm(token uint64) { m.led.add(token) }
 
-// RememberActing lets o act as leader under token.
-func (m *Monitor) RememberActing(o Owner, token uint64) { m.acting[o.Node] = term{o, token} }
+// RememberActing lets n act as leader, as o under token.
+func (m *Monitor) RememberActing(n Node, o Owner, token uint64) { m.acting[n] = term{o, token} }
 
 // CopyFrom makes m equal to o, as an assignment does, but copies no more of the
 // latest grants and terms than there are.

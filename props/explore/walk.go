@@ -125,11 +125,15 @@ func (s *system) moves(w *sim.World, id int32, of *sim.Space, yield func(*sim.Ac
 	for i := range s.o.Clients {
 		n := sim.ClientNode(i)
 		idle := of != nil && of.Idle(i)
-		for k := range uint8(s.o.Keys) {
-			if f&Writes != 0 && !idle {
-				a = sim.Action{ID: id, Kind: sim.Put, Who: n, Key: k, Value: w.Other(k)}
-				if !yield(&a) {
-					return
+		if f&Writes != 0 && !idle {
+			for k := range uint8(s.o.Keys) {
+				// Whether a read gives what landed last shows with two values, if
+				// each write may be of either (Wolper 1986).
+				for v := range int64(2) {
+					a = sim.Action{ID: id, Kind: sim.Put, Who: n, Key: k, Value: v}
+					if !yield(&a) {
+						return
+					}
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fencepost/props/explore"
 	"fencepost/props/mutant"
 	"fencepost/props/sim"
 )
@@ -76,4 +77,22 @@ func ExampleMutant_Hunt() {
 	// crash
 	// restart
 	// on the built-in implementation all hold: true
+}
+
+func ExampleMutant_Explored() {
+	m, err := mutant.Find("restart-forgets-lease")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := explore.Run(context.Background(), m.Explored())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Verdict, r.First.Invariant)
+	fmt.Println("no schedule shorter than", len(r.Counterexample.Actions), "actions shows it")
+	// Output:
+	// violated belief-implies-ownership
+	// no schedule shorter than 5 actions shows it
 }

@@ -23,13 +23,12 @@ func (m Mutant) Explored() explore.Options {
 	o := explore.Default()
 	o.Subject = m.Subject
 	o.Judged = m.Judged() &^ model.SetOf(model.Linearizability)
-	switch m.May &^ model.SetOf(model.Linearizability) {
-	case 0:
+	others := m.May &^ model.SetOf(model.Linearizability)
+	if others == 0 {
 		o.Judged |= model.SetOf(model.Lockstep)
-		fallthrough
-	default:
+	}
+	if others != model.SetOf(model.Availability) {
 		o.Judged &^= model.SetOf(model.Availability)
-	case model.SetOf(model.Availability):
 	}
 	if m.Explore != nil {
 		m.Explore(&o)

@@ -7,7 +7,8 @@
 // them.
 //
 // Start at [All] for the list, the files named after client, store and storage
-// for the bugs themselves, and [Mutant.Hunt] for how one is caught.
+// for the bugs themselves, and [Mutant.Hunt] and [Mutant.Explored] for how one
+// is caught.
 package mutant
 
 import (

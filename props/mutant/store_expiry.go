@@ -58,6 +58,8 @@ func expiryBugs() []Mutant {
 		Seen:    "ShedLock, whose documentation asks for synchronized clocks (issue 263), before usingDbTime",
 		May:     early | model.SetOf(model.Availability),
 		Actions: 9,
+		// The store keeps nothing, but it reads when requests were sent; and what
+		// that is to it depends on how far its clock is from the sender's.
 		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}, Layout: sim.Layout{StoreN: means(sim.MeansSending), Unsound: sim.TimeShift}},
 		Explore: short(1, 0),
 	}, {
@@ -104,6 +106,7 @@ func expiryBugs() []Mutant {
 		Seen:    "etcd issue 9888 is the cousin that comes of avoiding it: each new leader starts all TTLs anew, and a lease may never end",
 		May:     model.SetOf(model.Availability),
 		Actions: 15,
+		// How long the lease lasts depends on how long the old clock had run.
 		Subject: sim.Subject{Store: restartAbsoluteExpiry{}, Layout: sim.Layout{Unsound: sim.TimeShift}},
 		Explore: func(o *explore.Options) { o.TTL, o.Faults = 1, explore.StoreCrash|explore.ClientCrash },
 	}, {

@@ -70,7 +70,7 @@ func (c *codec) header() {
 		w.storage.Highest, mem.Seen, mem.Fenced = lease.Token(c.rank(uint64(w.storage.Highest))), c.rank(mem.Seen), c.rank(mem.Fenced)
 	}
 	for k := range uint8(sp.keys) {
-		w.storage.Values[k] = c.class(k, w.storage.Values[k]) // before the landed one, which it is told by
+		w.storage.Values[k] = c.class(k, w.storage.Values[k])
 	}
 	c.led()
 	if sp.red&IncarnationRanks == 0 {
@@ -511,7 +511,7 @@ func (c *codec) restore() {
 	}
 	for i := range sp.clients {
 		if cl := &w.clients[i]; cl.acting {
-			w.monitor.RememberActing(cl.term, cl.token)
+			w.monitor.RememberActing(ClientNode(i), cl.term, cl.token)
 		}
 	}
 	if sp.lockstep {

@@ -220,44 +220,14 @@ func (c *codec) ttl(d int64) int64 {
 	return d
 }
 
-// class codes a value written to key k: equality with what landed there last
-// and with what is stored is all that matters.
+// class codes a value written to key k. There are two, 0 and 1, and all that
+// matters of one is whether it equals what landed there last.
 func (c *codec) class(k uint8, v int64) int64 {
 	if c.reading {
 		return int64(c.num(0))
 	}
-	c.num(uint64(class(c.w.storage.Values[k], c.mem.Values[k], v)))
+	c.num(bit(v != c.mem.Values[k]))
 	return v
-}
-
-// class renames the values 0, 1 and 2 so that landed becomes 0.
-func class(stored, landed, v int64) int64 {
-	switch {
-	case v == landed:
-		return 0
-	case v == stored:
-		return 1
-	case stored != landed:
-		return 2
-	}
-	other := 3 - landed - v // the third
-	if v < other {
-		return 1
-	}
-	return 2
-}
-
-// Other is the value that a client writes to key k, unlike the one that is
-// stored there: one that renaming the values does not change.
-func (w *World) Other(k uint8) int64 {
-	stored, landed := w.storage.Values[k], w.monitor.Memory().Values[k]
-	if stored != landed {
-		return landed
-	}
-	if stored == 0 {
-		return 1
-	}
-	return 0
 }
 
 var stopKinds = [...]Kind{KindNone, Pause, Suspend, Freeze}

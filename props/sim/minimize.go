@@ -57,12 +57,12 @@ func (h *honesty) keeps(c *Counts) bool {
 // does not fail is returned as it is.
 //
 // The steps are those of delta debugging (Zeller and Hildebrandt, "Simplifying
-// and isolating failure-inducing input", 2002), once from either end, and beyond
-// it the ones that trade one action for another, which deletion alone cannot
-// find: merging passages of time, one request for another's message, one client
-// for another. Where neither gets any further, something is added that lets more
-// go. From random failures of the planted bugs it comes to the length that
-// exploring every interleaving shows to be the shortest, or one action more.
+// and isolating failure-inducing input", 2002) and, beyond it, the ones that
+// trade one action for another, which deletion alone cannot find: merging
+// passages of time, one request for another's message, one client for another.
+// Where neither gets any further, something is added that lets more go. Random
+// failures of the planted bugs mostly come to the length that exploring every
+// interleaving shows to be the shortest.
 //
 // It runs the schedule some thousand times.
 func Minimize(s *Schedule, fails Fails) *Schedule {
@@ -74,17 +74,9 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 	}
 	m.best.Actions = m.best.Actions[:applied]
 	m.gather()
-	whole := m.best
-	m.ddmin(false)
+	m.ddmin()
 	m.reduce()
-	other := m.best
-	m.best = whole
-	m.ddmin(true)
-	m.reduce()
-	if len(other.Actions) <= len(m.best.Actions) {
-		m.best = other
-	}
-	for m.plainer() {
+	for m.plainer() || m.detour() {
 		m.reduce()
 	}
 	m.best.Renumber()
@@ -127,17 +119,9 @@ func (m *minimizer) without(i, j int) []Action {
 	return m.buf
 }
 
-// ddmin deletes ever smaller runs of actions, the last ones first or the first.
-func (m *minimizer) ddmin(forward bool) {
+// ddmin deletes ever smaller runs of actions.
+func (m *minimizer) ddmin() {
 	for size := len(m.best.Actions) / 2; size >= 1; size /= 2 {
-		if forward {
-			for i := 0; i < len(m.best.Actions); {
-				if !m.try(m.without(i, min(i+size, len(m.best.Actions)))) {
-					i += size
-				}
-			}
-			continue
-		}
 		for end := len(m.best.Actions); end > 0; {
 			end = min(end, len(m.best.Actions))
 			m.try(m.without(max(end-size, 0), end))

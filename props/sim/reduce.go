@@ -109,7 +109,7 @@ const (
 // tell apart. It is for one goroutine.
 //
 // Keys are for worlds as exploration meets them: no raw request in flight, the
-// values written are 0, 1 and 2, and each clock kept the bound of the
+// values written are 0 and 1, and each clock kept the bound of the
 // configuration against the store's since each request was sent.
 type Space struct {
 	setup *setup

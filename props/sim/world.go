@@ -322,7 +322,7 @@ func (w *World) apply(a *Action) bool {
 // act lets client i run.
 func (w *World) act(a *Action, i int) bool {
 	rules, c, now := w.setup.subject.Client, &w.clients[i], w.nodes[a.Who].clocks()
-	before := c.ClientState
+	before, acted := c.ClientState, c.acting
 	var out lease.Requests
 	switch a.Kind {
 	case Tick:
@@ -362,7 +362,7 @@ func (w *World) act(a *Action, i int) bool {
 		w.sync(i, nil, why)
 	}
 	w.sendAll(a.Who, out)
-	return c.ClientState != before || out != lease.Requests{}
+	return c.ClientState != before || out != lease.Requests{} || c.acting != acted
 }
 
 // sync tells the observer how client i stands after it ran. from is when the
