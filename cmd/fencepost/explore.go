@@ -35,7 +35,7 @@ type exploreCmd struct {
 	Mutant    string   `help:"Explore this planted bug in the world that shows it, but for the flags given." placeholder:"NAME"`
 
 	MaxStates uint64   `help:"End, bounded, soon after so many states. 0: no bound." placeholder:"N"`
-	MaxMemory byteSize `help:"End, bounded, when states take so much memory, such as 512MiB. 0: no bound." default:"8GiB"`
+	MaxMemory byteSize `help:"End, bounded, when states take so much memory, such as 512MiB; the process takes up to twice that. 0: no bound." default:"8GiB"`
 	MaxDepth  int      `help:"End, bounded, at schedules of so many actions. 0: no bound." placeholder:"N"`
 	Workers   int      `help:"Goroutines that search. 0: as many as there are cores." placeholder:"N"`
 

@@ -24,7 +24,8 @@ type exploreJSON struct {
 	LockDelay int      `json:"lockDelay"` // ticks
 	Barrier   bool     `json:"barrier"`
 	Faults    []string `json:"faults"`
-	Off       []string `json:"off"` // the other faults
+	Assumed   []string `json:"assumed"` // what the claim rests on, in words
+	Off       []string `json:"off"`     // the other faults
 
 	Complete    bool    `json:"complete"`
 	Bounded     string  `json:"bounded,omitempty"` // by states, memory, depth or time (an interrupt)
@@ -32,9 +33,11 @@ type exploreJSON struct {
 	Transitions uint64  `json:"transitions"`
 	Depth       int     `json:"depth"` // every schedule of so many actions was covered
 	Seconds     float64 `json:"seconds"`
-	Memory      uint64  `json:"memory"`    // at the peak
-	Exact       bool    `json:"exact"`     // no state was taken for another
-	Collision   float64 `json:"collision"` // the probability that one was, at most
+	Memory      uint64  `json:"memory"`           // at the peak
+	Exact       bool    `json:"exact"`            // no state was taken for another
+	Collision   float64 `json:"collision"`        // the probability that one was, at most, were hashes random
+	Compared    uint64  `json:"compared"`         // worlds of real runs that went on as those that stand for them
+	Parted      string  `json:"parted,omitempty"` // why a first search, with more reductions, was given up
 
 	Steps     map[string]uint64    `json:"steps"` // by kind of action
 	Levels    []levelJSON          `json:"levels"`
@@ -91,11 +94,14 @@ func (x *exploration) json(e *env) error {
 	out := exploreJSON{
 		Verdict: r.Verdict, Claim: r.Claim(),
 		Subject: r.Subject, Clients: o.Clients, TTL: o.TTL, Tick: int64(o.Tick()), Drift: max(o.Drift, 1), Messages: o.Messages, Keys: o.Keys,
-		LockDelay: o.LockDelay, Barrier: o.Barrier, Faults: names(o.Faults), Off: names(explore.AllFaults &^ o.Faults),
+		LockDelay: o.LockDelay, Barrier: o.Barrier, Faults: names(o.Faults), Off: names(explore.AllFaults &^ o.Faults), Assumed: o.Assumed(),
 		Complete: f.Complete, Bounded: f.Bounded, States: f.States, Transitions: f.Transitions, Depth: f.Depth, Seconds: x.took.Seconds(),
-		Memory: f.Memory, Exact: f.Exact, Collision: f.Collision,
+		Memory: f.Memory, Exact: f.Exact, Collision: f.Collision, Compared: r.Compared,
 		Steps: stepsByKind(f.Total()), Judged: setNames(judged), NotJudged: map[string]string{},
 		Standing: []standingJSON{}, Sometimes: []sometimesJSON{},
+	}
+	if r.Parted != nil {
+		out.Parted = r.Parted.Error()
 	}
 	for _, l := range f.Levels {
 		out.Levels = append(out.Levels, levelJSON{l.States, stepsByKind(l.Steps)})

@@ -14,8 +14,11 @@ func (x *exploration) print(e *env) error {
 	e.printf("\n%s: %s\n\n", strings.ToUpper(r.Verdict.String()), r.Claim())
 	e.printf("  %s states in %v, %s; %s transitions, %s\n", explore.Grouped(f.States), x.took.Round(time.Millisecond), x.rate(f.States),
 		explore.Grouped(f.Transitions), x.rate(f.Transitions))
-	e.printf("  depth %d; %.1f bytes of memory a state, %s in all\n", f.Depth, float64(f.Memory)/float64(max(f.States, 1)), memory(f.Memory))
+	e.printf("  depth %d; %.1f bytes a state for visited set and frontier, %s at the peak\n", f.Depth, float64(f.Memory)/float64(max(f.States, 1)), memory(f.Memory))
 	e.printf("  %s\n", r.Accuracy())
+	if checked := r.Checked(); checked != "" {
+		e.printf("  %s\n", checked)
+	}
 	if f.Bounded != "" {
 		e.printf("  %s\n", boundedBy(f.Bounded))
 	}
@@ -40,15 +43,16 @@ func (x *exploration) print(e *env) error {
 		e.printf("  %-56s %14s  first after %s\n", s.Name, explore.Grouped(s.Steps), counted(int64(s.Depth), "action", "actions"))
 	}
 	if w := r.Fair; w != nil && r.Verdict != explore.Violated {
-		e.printf("\nFrom every state that was looked at a client leads within %v of fair time\n(messages take %v, clients run every %v, nothing fails); no state is allowed more than %v. %s that long.\n",
-			w.Longest, w.Delay, w.Every, w.Bound, waiting(w.States))
+		e.printf("\nFrom every state that was looked at one fair schedule (clocks are true, each message takes %v, all\nclients run every %v, nothing fails) brings a leader within %v; none is allowed more than %v. %s that long.\n",
+			w.Delay, w.Every, w.Longest, w.Bound, waiting(w.States))
 	}
 	judged, others := r.Settled()
 	e.printf("\nJudged in every state and step that was looked at: %v.\n", judged)
 	for _, u := range others {
 		e.printf("Not judged: %v: %s.\n", u.Invariant, u.Why)
 	}
-	if r.Verdict == explore.Violated {
+	e.printf("Assumed: %s.\n", strings.Join(x.options.Assumed(), ";\n         "))
+	if r.Counterexample != nil {
 		if err := x.printCounterexample(e); err != nil {
 			return err
 		}

@@ -46,16 +46,17 @@ func HTML(w io.Writer, s Survey) error {
 
 // page is what the template draws.
 type page struct {
-	What, Worlds, Verdict, Claim, Accuracy string
-	Tiles                                  []tile
-	On, Off                                []string
-	Map                                    chart
-	Clients                                []share
-	Judged                                 []string
-	Unjudged                               []explore.Unjudged
-	Fair                                   *fair
-	Failure                                *failure
-	Numbers                                table
+	What, Worlds, Verdict, Claim string
+	Accuracy, Checked            string
+	Tiles                        []tile
+	On, Off, Assumed             []string
+	Map                          chart
+	Clients                      []share
+	Judged                       []string
+	Unjudged                     []explore.Unjudged
+	Fair                         *fair
+	Failure                      *failure
+	Numbers                      table
 }
 
 type tile struct{ Value, Unit, Note string }
@@ -96,6 +97,7 @@ func newPage(s *Survey) *page {
 	r, f := s.Report, &s.Report.Found
 	p := &page{
 		What: strings.TrimSuffix(s.What, "."), Worlds: s.Options.String(), Verdict: r.Verdict.String(), Claim: sentence(r.Claim()), Accuracy: sentence(r.Accuracy()),
+		Checked: sentence(r.Checked()), Assumed: s.Options.Assumed(),
 		On: s.Options.Faults.Names(), Off: (explore.AllFaults &^ s.Options.Faults).Names(), Map: newChart(r),
 	}
 	seconds := max(s.Took.Seconds(), 1e-3)
@@ -156,7 +158,12 @@ func brief(d time.Duration) string {
 }
 
 // sentence begins with a capital and ends with a full stop.
-func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}
 
 var errTimeline = errors.New("the page of the timeline has no style or no body to take over")
 

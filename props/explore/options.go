@@ -92,6 +92,9 @@ type Options struct {
 	Judged model.Set
 	// Reductions default to all of them.
 	Reductions sim.Reductions
+	// Presume applies [sim.Irrelevance] to the subject as if its rules were the
+	// built-in ones, and so shows what a fault in those would come to.
+	Presume bool
 
 	// MaxStates, MaxMemory (bytes) and MaxDepth bound the search; 0: no bound.
 	MaxStates, MaxMemory uint64

@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,6 +43,9 @@ type Report struct {
 	Counterexample *sim.Schedule
 	First          model.Violation
 	Violated       model.Set
+	// Unshown is why there is no counterexample although something breaks: the
+	// search for it was ended by a bound or by the context.
+	Unshown error
 	// Clients says in how many states a client stood how; a state counts once
 	// for each of its clients.
 	Clients   []ClientStates
@@ -48,6 +53,11 @@ type Report struct {
 	// Fair is what became of the states when each was given fair time. It is
 	// nil if availability was not judged.
 	Fair *Wait
+	// Compared is how many real worlds were compared with those that stand for
+	// them, on walks from one state in 128.
+	Compared uint64
+	// Parted is why a first search was given up; mostly nil.
+	Parted *PartedError
 }
 
 // ClientStates is how a client stands, and in how many states one does.
@@ -127,10 +137,34 @@ func clientStates(x int) ClientStates {
 	return c
 }
 
-// Run explores. The error matches [ErrOptions]; or it says that a path could
-// not be replayed, which means that two worlds were taken for one and differ:
-// a fault of the keys, or of the subject's declared layout.
+// finerStates bounds the search that is made where one with all reductions has
+// to be given up, unless the options have a bound.
+const finerStates = 10_000_000
+
+// Run explores. The error matches [ErrOptions]; or it is a [*PartedError], or
+// says that a path could not be replayed: two worlds were taken for one and
+// differ, which is a fault of the keys or of the subject's declared layout.
+//
+// What [sim.Irrelevance] leaves out rests on what the rules do, and the rules
+// are what is in question. So real worlds are compared with those that stand for
+// them on walks from all over the state space. If two part, Run explores anew
+// without that reduction, which takes many times as many states; Parted in the
+// report says so.
 func Run(ctx context.Context, o Options) (*Report, error) {
+	r, err := o.run(ctx)
+	var parted *PartedError
+	if !errors.As(err, &parted) || parted.Reductions&sim.Irrelevance == 0 || ctx.Err() != nil {
+		return r, err
+	}
+	o.Reductions = parted.Reductions &^ sim.Irrelevance
+	o.MaxStates = cmp.Or(o.MaxStates, finerStates)
+	if r, err = o.run(ctx); r != nil {
+		r.Parted = parted
+	}
+	return r, err
+}
+
+func (o Options) run(ctx context.Context) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -139,13 +173,19 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Subject: o.Subject.Name, Config: o.Config(), Faults: o.Faults, Judged: o.judged(), Reductions: s.space().Reductions()}
-	r.Found = model.Explore(ctx, s, model.ExploreOptions{Workers: o.Workers, MaxStates: o.MaxStates, MaxMemory: o.MaxMemory, MaxDepth: o.MaxDepth,
+	searching, stop := context.WithCancel(ctx)
+	defer stop()
+	s.stop = stop
+	r.Found = model.Explore(searching, s, model.ExploreOptions{Workers: o.Workers, MaxStates: o.MaxStates, MaxMemory: o.MaxMemory, MaxDepth: o.MaxDepth,
 		Sometimes: someCount, Progress: o.Progress})
 	s.tally(r)
 	switch {
 	case r.Found.Failed:
+		// Found by the real code, from worlds of keys: replaying it will tell.
 		r.Verdict = Violated
 		return r, s.explain(ctx, r)
+	case s.parted != nil:
+		return r, s.parted
 	case r.Found.Complete:
 		r.Verdict = Holds
 	}
@@ -157,6 +197,7 @@ func (s *system) tally(r *Report) {
 	var sum [standings]uint64
 	wait := Wait{Delay: s.fair.Delay, Every: s.fair.Every}
 	for _, k := range s.walkers {
+		r.Compared += k.compared
 		for i, n := range k.standing {
 			sum[i] += n
 		}
@@ -186,19 +227,20 @@ func (s *system) tally(r *Report) {
 	}
 }
 
-// explain finds the shortest counterexample.
+// explain finds the shortest counterexample, with the same bounds again.
 func (s *system) explain(ctx context.Context, r *Report) error {
 	again, err := newSystem(s.o)
 	if err != nil {
 		return err
 	}
-	path, ok := model.Shortest(ctx, again, model.ExploreOptions{MaxDepth: r.Found.FailDepth, Sometimes: someCount})
+	path, ok := model.Shortest(ctx, again, model.ExploreOptions{MaxDepth: r.Found.FailDepth, MaxStates: s.o.MaxStates, MaxMemory: s.o.MaxMemory, Sometimes: someCount})
 	if !ok {
-		return fmt.Errorf("the shortest counterexample was not found again: %w", context.Cause(ctx))
+		r.Unshown = fmt.Errorf("the search that keeps the way to each state was ended by %w", cmp.Or(context.Cause(ctx), errBounds))
+		return nil
 	}
 	actions, err := again.schedule(path.States, again.fail(path.Steps[len(path.Steps)-1].Label))
 	if err != nil {
-		return err
+		return &PartedError{Key: path.States[len(path.States)-1], Reductions: r.Reductions, Why: err}
 	}
 	c := &sim.Schedule{Subject: r.Subject, Config: r.Config, Actions: actions}
 	opts := sim.Options{Monitor: true, Only: r.Judged, Lockstep: r.Judged.Has(model.Lockstep)}
@@ -212,18 +254,21 @@ func (s *system) explain(ctx context.Context, r *Report) error {
 	return nil
 }
 
+// errBounds is why a second search may end before it finds what the first did.
+var errBounds = errors.New("the bounds of states or memory")
+
 // Lead is a shortest schedule to the state with that key, such as the one that
-// waited longest for a leader. It explores anew, on one core.
+// waited longest for a leader. It explores anew, on one core, within MaxStates
+// and MaxMemory.
 func (o Options) Lead(ctx context.Context, key []byte) (*sim.Schedule, error) {
-	o.Judged = o.judged() &^ model.SetOf(model.Availability)
 	s, err := newSystem(&o)
 	if err != nil {
 		return nil, err
 	}
-	s.target = key
-	path, ok := model.Shortest(ctx, s, model.ExploreOptions{Sometimes: someCount})
+	s.waits, s.target = false, key
+	path, ok := model.Shortest(ctx, s, model.ExploreOptions{MaxStates: o.MaxStates, MaxMemory: o.MaxMemory, Sometimes: someCount})
 	if !ok {
-		return nil, fmt.Errorf("no state with that key was found: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("no state with key %x was found: %w", key, cmp.Or(context.Cause(ctx), errNoState))
 	}
 	actions, err := s.schedule(path.States, nil)
 	if err != nil {
@@ -231,3 +276,6 @@ func (o Options) Lead(ctx context.Context, key []byte) (*sim.Schedule, error) {
 	}
 	return &sim.Schedule{Subject: o.Subject.Name, Config: o.Config(), Actions: actions}, nil
 }
+
+// errNoState is why [Options.Lead] may find none.
+var errNoState = errors.New("it cannot be reached with these options, or not within their bounds")

@@ -61,12 +61,14 @@ func (r *Report) Claim() string {
 	x := &r.Found
 	bounded := fmt.Sprintf("bounded at %s: every schedule of up to %s was covered", counted(x.States, "state"), counted(x.Depth, "action"))
 	switch {
+	case r.Unshown != nil:
+		return fmt.Sprintf("something breaks within %s; how is not known: %v", counted(x.FailDepth, "action"), r.Unshown)
 	case x.Failed && x.Bounded != "":
 		return fmt.Sprintf("%v breaks within %s, perhaps within fewer: %s", r.First.Invariant, counted(x.FailDepth, "action"), bounded)
 	case x.Failed:
 		return fmt.Sprintf("%v breaks within %s, and nothing breaks within fewer", r.First.Invariant, counted(x.FailDepth, "action"))
 	case x.Complete:
-		return fmt.Sprintf("complete: %s, which are all that schedules of any length reach", counted(x.States, "state"))
+		return fmt.Sprintf("complete: %s, which are all that schedules of any length reach in such a world", counted(x.States, "state"))
 	}
 	return bounded + ", and nothing broke; nothing is known of longer ones"
 }
@@ -76,7 +78,41 @@ func (r *Report) Accuracy() string {
 	if r.Found.Exact {
 		return "states are told apart exactly"
 	}
-	return fmt.Sprintf("states are told apart by 64-bit hashes: the probability that any was taken for another and missed is at most %.1e", r.Found.Collision)
+	return fmt.Sprintf("states are told apart by 64-bit hashes: were these random, some state would be taken for another, and missed, with a probability of %.1e at most", r.Found.Collision)
+}
+
+// Checked says how the reductions were checked on the way; empty if they were
+// not.
+func (r *Report) Checked() string {
+	s := ""
+	if r.Parted != nil {
+		s = "a first search was given up, since worlds that it took for one went on differently: what its reductions rest on does not hold for these rules; "
+	}
+	if r.Compared > 0 {
+		s += fmt.Sprintf("%s of real runs went on as those that stand for them did", counted(r.Compared, "world"))
+	}
+	return s
+}
+
+// Assumed is what the worlds have in common, and so what a claim rests on.
+func (o *Options) Assumed() []string {
+	clocks := "all clocks are true"
+	if o.Faults&Drifting != 0 {
+		clocks = fmt.Sprintf("in each the clock of each client runs at %d/%d, 1 or %d/%d of the store's", o.Drift-1, o.Drift, o.Drift+1, o.Drift)
+	}
+	return []string{
+		fmt.Sprintf("time passes in ticks of %v, between which everything happens; %s", o.tick(), clocks),
+		"there is one store and one storage, and nobody poses as a client",
+		fmt.Sprintf("what is sent while %s in flight is lost", are(o.Messages, "message")),
+		fmt.Sprintf("each write is of one of two values, to %s", counted(o.Keys, "key")),
+	}
+}
+
+func are(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
 }
 
 // Unjudged is an invariant that an exploration says nothing about.

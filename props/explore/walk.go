@@ -2,7 +2,9 @@ package explore
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"fencepost/model"
@@ -16,7 +18,7 @@ const million = 1_000_000
 // meets them has shown nothing.
 const (
 	someLead = iota
-	someSuccession
+	someTakeover
 	someLapse
 	someLost
 	someExtend
@@ -26,13 +28,13 @@ const (
 )
 
 var sometimesNames = [someCount]string{
-	someLead:       "a client leads",
-	someSuccession: "a lease is granted while an older token is still about",
-	someLapse:      "a term ends by the client's own clock",
-	someLost:       "a renewal or its answer is lost",
-	someExtend:     "a term is renewed",
-	someStale:      "the storage refuses a stale token",
-	someLanded:     "a write lands",
+	someLead:     "a client leads",
+	someTakeover: "a client takes over while another still has an older token",
+	someLapse:    "a term ends by the client's own clock",
+	someLost:     "a renewal or its answer is lost",
+	someExtend:   "a term is renewed",
+	someStale:    "the storage refuses a stale token",
+	someLanded:   "a write lands",
 }
 
 // system is the worlds as [model.Explore] walks them.
@@ -45,6 +47,10 @@ type system struct {
 	rates   []int32      // of a clock in one tick; zero for the true one
 	advance []sim.Action // by all combinations of rates
 	walkers []*walker
+
+	stop   func() // ends a search that compares worlds; nil: it does not
+	mu     sync.Mutex
+	parted *PartedError
 }
 
 func newSystem(o *Options) (*system, error) {
@@ -81,12 +87,11 @@ func (o *Options) judged() model.Set {
 	return o.Judged & Judgeable
 }
 
-func (s *system) space() *sim.Space {
-	r := s.o.Reductions
-	if r == 0 {
-		r = sim.AllReductions
-	}
-	return sim.NewSpace(&s.start, sim.SpaceOptions{Reductions: r, Grain: Grain, Keys: s.o.Keys, StoreCrashes: s.o.Faults&StoreCrash != 0})
+func (s *system) space() *sim.Space { return sim.NewSpace(&s.start, s.spaceOptions()) }
+
+func (s *system) spaceOptions() sim.SpaceOptions {
+	return sim.SpaceOptions{Reductions: cmp.Or(s.o.Reductions, sim.AllReductions), Grain: Grain, Keys: s.o.Keys,
+		StoreCrashes: s.o.Faults&StoreCrash != 0, Presume: s.o.Presume}
 }
 
 // Walker makes the view of one goroutine.
@@ -214,6 +219,8 @@ type walker struct {
 	key   []byte
 	parts [3]sim.Parts
 
+	twins    *twins
+	compared uint64 // worlds of strolls
 	standing [standings]uint64
 	before   [someCount]int64 // what the World had counted before the last step
 	waited   Wait
@@ -232,10 +239,8 @@ func (k *walker) Begin(out *model.Steps) {
 
 // Expand adds every step out of a state.
 func (k *walker) Expand(state []byte, out *model.Steps) {
-	if k.s.target != nil {
-		if bytes.Equal(state, k.s.target) {
-			out.Fail(0, 0)
-		}
+	if k.s.target != nil && bytes.Equal(state, k.s.target) {
+		out.Fail(0, 0) // found
 	}
 	k.space.Decode(state, &k.base)
 	for i := range k.s.o.Clients {
@@ -255,15 +260,16 @@ func (k *walker) Expand(state []byte, out *model.Steps) {
 			return true
 		}
 		if k.w.Violated() != 0 {
-			out.Fail(uint8(a.Kind), 0)
+			k.fail(out, a.Kind, 0)
 		} else {
 			k.key = k.space.AppendKey(k.key[:0], &k.w)
 			out.Add(uint8(a.Kind), k.key)
-			k.reach(a, out)
 		}
+		k.reach(a, out)
 		k.w.CopyFrom(&k.base)
 		return true
 	})
+	k.stroll(state)
 }
 
 // drift does every passing of time at once, where that is possible: from the
@@ -324,8 +330,15 @@ func (k *walker) drift(out *model.Steps) bool {
 	return true
 }
 
+// fail notes a step that breaks something, unless a state is looked for.
+func (k *walker) fail(out *model.Steps, kind sim.Kind, more int) {
+	if k.s.target == nil {
+		out.Fail(uint8(kind), more)
+	}
+}
+
 // counted is how often the World in which k moves did what must happen
-// sometimes, but for successions, which it does not count.
+// sometimes, but for takeovers, which it does not count.
 func (k *walker) counted() [someCount]int64 {
 	c := k.w.Counts()
 	return [someCount]int64{someLead: c.Terms, someLapse: c.StepDown[model.ReasonLapsed], someLost: c.RenewalsLost,
@@ -342,9 +355,9 @@ func (k *walker) reach(a *sim.Action, out *model.Steps) {
 	}
 	k.before = now
 	if a.Kind == sim.Deliver {
-		if r, held := k.w.Record(); held && r.Token > 1 {
+		if r, held := k.w.Record(); held && k.w.Bear(r.Token)&^(1<<sim.NodeNamed(r.Holder.Node)) != 0 {
 			if _, before := k.base.Record(); !before {
-				out.Sometimes(someSuccession)
+				out.Sometimes(someTakeover)
 			}
 		}
 	}
@@ -356,7 +369,7 @@ func (k *walker) wait(state []byte, out *model.Steps) {
 	began := k.calm.Now()
 	k.calm.Apply(&k.s.fair)
 	if k.calm.Violated() != 0 {
-		out.Fail(uint8(sim.Calm), 0)
+		k.fail(out, sim.Calm, 0)
 	}
 	took := k.calm.Now() - began
 	k.waited.Bound = max(k.waited.Bound, k.calm.Promised())
@@ -381,7 +394,7 @@ func (k *walker) probe(out *model.Steps) {
 			k.w.Apply(&sim.Action{ID: id, Kind: sim.Read, Who: sim.RawNode(0), Key: key})
 			k.w.Apply(&sim.Action{ID: id + 1, Kind: sim.Deliver, Msg: model.Msg{Action: id}})
 			if k.w.Violated() != 0 {
-				out.Fail(uint8(sim.Read), 1)
+				k.fail(out, sim.Read, 1)
 			}
 		}
 	}

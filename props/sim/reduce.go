@@ -72,6 +72,7 @@ const (
 	MeansInstant         // on the clock of the node itself; zero is none
 	MeansSending         // an instant on the clock of the client Who
 	MeansToken
+	MeansGrant // a token that was granted to the Who of the Scratch
 	MeansValue // of the key with the number's index
 )
 
@@ -103,6 +104,8 @@ const (
 	ForgetsAges        // when the requests in flight were sent
 	ForgetsSeen        // what the storage has seen
 	RanksAnything      // ranks tokens where that is unsound
+	ForgetsFenced      // under what the monitor saw somebody lead behind the barrier
+	ForgetsLed         // under which tokens it saw anybody lead
 )
 
 // Space is the worlds of one set-up, up to what no rule and no judgement can
@@ -140,7 +143,9 @@ type SpaceOptions struct {
 	Keys int
 	// StoreCrashes says that the store may crash and come back.
 	StoreCrashes bool
-	Flaw         Flaw
+	// Presume takes whatever runs for the built-in rules, where Irrelevance asks.
+	Presume bool
+	Flaw    Flaw
 }
 
 // NewSpace is the space of the worlds that w is the beginning of.
@@ -164,6 +169,9 @@ func NewSpace(w *World, o SpaceOptions) *Space {
 		_, sp.tightStore = w.setup.subject.Store.(Store)
 		_, sp.tightClient = w.setup.subject.Client.(Client)
 		_, sp.tightStorage = w.setup.subject.Storage.(Storage)
+		if o.Presume {
+			sp.tightStore, sp.tightClient, sp.tightStorage = true, true, true
+		}
 		if w.setup.opts.Lockstep {
 			sp.tightStore, sp.tightStorage = false, false // the specification looks closer
 		}

@@ -190,6 +190,27 @@ func (w *World) Mismatch() Mismatch { return w.mismatch }
 // Counts are what the run did so far.
 func (w *World) Counts() *Counts { return &w.counts }
 
+// Bear is the set of clients, by node, that have a token below the given one, or
+// have it in a message on its way.
+func (w *World) Bear(below lease.Token) (set uint16) {
+	note := func(n model.Node, t lease.Token) {
+		if 0 < t && t < below {
+			set |= 1 << n
+		}
+	}
+	for i := range w.setup.cfg.Clients {
+		note(ClientNode(i), w.clients[i].State().Token)
+	}
+	for i := range w.nmsgs {
+		if m := &w.msgs[i]; m.reply {
+			note(m.to, m.answer.Token)
+		} else {
+			note(m.from, m.lease.Token)
+		}
+	}
+	return set
+}
+
 // Promised is how long after the beginning of the latest calm some client had
 // to lead at the latest; 0: nothing was promised.
 func (w *World) Promised() time.Duration { return time.Duration(w.monitor.Promised()) }
