@@ -8,5 +8,6 @@
 //
 // Start at [Event] for the vocabulary, [Monitor] for what must never happen,
 // [LeaseSpec] and [StorageSpec] for what each answer must be, and
-// [TimedParams] for what a recorded history may look like.
+// [TimedParams] for what a recorded history may look like. [Explore] walks all
+// states of any system that packs them into bytes.
 package model

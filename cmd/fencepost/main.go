@@ -1,9 +1,9 @@
 // Command fencepost checks lease-based leader election: the built-in
-// implementation by random schedules, single schedules by replay, and recorded
-// histories of any lease system.
+// implementation by random schedules and by every interleaving, single schedules
+// by replay, and recorded histories of any lease system.
 //
-// It holds no rule of its own: packages judge, mutant, scenario, timeline and
-// linearizability do the work, and it prints. Start at [cli].
+// It holds no rule of its own: packages judge, explore, mutant, scenario,
+// timeline, atlas and linearizability do the work, and it prints. Start at [cli].
 package main
 
 import (

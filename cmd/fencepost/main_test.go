@@ -254,7 +254,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestHelpIsWorthReading(t *testing.T) {
-	for _, cmd := range []string{"verify", "soak", "replay", "scenarios", "mutants", "check"} {
+	for _, cmd := range []string{"verify", "soak", "replay", "scenarios", "mutants", "check", "explore"} {
 		code, out, _ := invoke(t, cmd, "--help")
 		if code != exitHolds || len(out) < 200 {
 			t.Errorf("%s --help exits %d and prints %q", cmd, code, out)

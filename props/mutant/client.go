@@ -76,7 +76,8 @@ func beliefBugs() []Mutant {
 		Seen:    "CURATOR-696: a LeaderLatch that reconnects takes its old node for valid and leads again",
 		May:     model.SetOf(model.Continuity),
 		Actions: 9,
-		Subject: sim.Subject{Client: lateReplyRevives{}},
+		// A revived term counts from when its renewal was sent, however long ago.
+		Subject: sim.Subject{Client: lateReplyRevives{}, Layout: sim.Layout{Unsound: sim.Saturation}},
 		Explore: short(2, 0),
 	}, {
 		Name:    "work-outlives-term",
@@ -100,7 +101,8 @@ func beliefBugs() []Mutant {
 		Seen:    "Kleppmann (2016) on Redis: expiry by gettimeofday, so that a step of the clock moves it",
 		May:     overstays | model.SetOf(model.Continuity, model.Availability),
 		Actions: 9,
-		Subject: sim.Subject{Client: onClock{wall: true}, Layout: sim.Layout{ClientClock: sim.WallClock}},
+		// What is long past comes back when the clock jumps.
+		Subject: sim.Subject{Client: onClock{wall: true}, Layout: sim.Layout{ClientClock: sim.WallClock, Unsound: sim.Saturation}},
 		Explore: short(2, explore.WallJumps),
 	}}
 }

@@ -32,7 +32,7 @@ func termBugs() []Mutant {
 		Seen:    "Redisson issue 2714 (the watchdog renews on after an interrupt), etcd issue 17470 (a session kept alive after its user is gone)",
 		May:     model.SetOf(model.Availability),
 		Actions: 5,
-		Subject: sim.Subject{Client: renewalOutlivesLeader{}, Layout: sim.Layout{Client: means(sim.MeansToken)}},
+		Subject: sim.Subject{Client: renewalOutlivesLeader{}, Layout: sim.Layout{Client: means(sim.MeansGrant)}},
 	}, {
 		Name:    "resign-same-incarnation",
 		Breaks:  "After a resignation it campaigns under the same identity: it gets the token that it gave up, and its delayed release frees what it believes to hold.",
@@ -62,7 +62,8 @@ func termBugs() []Mutant {
 		Seen:    "fencing helpers that fetch the current token for each write instead of keeping that of the term",
 		May:     model.SetOf(model.Attribution),
 		Actions: 10,
-		Subject: sim.Subject{Client: tokenLaundering{}},
+		// Whose the token of a lease is that nobody holds matters to its writes.
+		Subject: sim.Subject{Client: tokenLaundering{}, Layout: sim.Layout{Unsound: sim.Irrelevance}},
 		Explore: short(1, 0),
 	}, {
 		Name:    "restart-resumes-lease",

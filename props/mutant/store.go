@@ -19,7 +19,7 @@ func ownershipBugs() []Mutant {
 		Seen:    "counters kept in the lease object, which a clean release deletes",
 		May:     tokens,
 		Actions: 9,
-		Subject: sim.Subject{Store: tokenReusedAfterRelease{}},
+		Subject: sim.Subject{Store: tokenReusedAfterRelease{}, Layout: sim.Layout{Unsound: sim.TokenRanks}},
 	}, {
 		Name:    "token-reset-at-restart",
 		Breaks:  "The lease is durable but the counter is not: the first new ownership after a restart of the store gets token 1.",
@@ -51,7 +51,7 @@ func ownershipBugs() []Mutant {
 		Seen:    "locks that number their waiters and use the number as token",
 		May:     tokens,
 		Actions: 11,
-		Subject: sim.Subject{Store: tokenDrawnEarly{}, Layout: sim.Layout{StoreN: means(sim.MeansToken, sim.MeansToken)}},
+		Subject: sim.Subject{Store: tokenDrawnEarly{}, Layout: sim.Layout{StoreN: means(sim.MeansToken, sim.MeansToken), Unsound: sim.TokenRanks}},
 		Explore: short(2, 0),
 	}, {
 		Name:    "token-per-renewal",
@@ -66,7 +66,7 @@ func ownershipBugs() []Mutant {
 		Seen:    "etcd's key version, which a deletion sets to zero; Kubernetes' LeaderTransitions, which go with the Lease object",
 		May:     tokens,
 		Actions: 7,
-		Subject: sim.Subject{Store: deleteResetsTokens{}},
+		Subject: sim.Subject{Store: deleteResetsTokens{}, Layout: sim.Layout{Unsound: sim.TokenRanks}},
 		Explore: with(explore.Deletion),
 		Steer:   func(_ *sim.Config, p *sim.Profile) { at(p, 20, sim.Delete) },
 	}, {

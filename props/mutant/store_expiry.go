@@ -41,7 +41,7 @@ func expiryBugs() []Mutant {
 		Seen:    "lock records with an expiry stamped by the sender, where the last write wins",
 		May:     early,
 		Actions: 13,
-		Subject: sim.Subject{Store: lateDuplicateShortens{}, Layout: sim.Layout{StoreN: means(sim.MeansSending, sim.MeansInstant), Unsound: sim.Irrelevance}},
+		Subject: sim.Subject{Store: lateDuplicateShortens{}, Layout: sim.Layout{StoreN: means(sim.MeansSending, sim.MeansInstant), Unsound: sim.Saturation}},
 		Explore: func(o *explore.Options) {
 			o.Clients, o.TTL, o.Drift, o.Faults = 1, 2, 1, explore.Loss|explore.Duplication
 		},
@@ -60,7 +60,7 @@ func expiryBugs() []Mutant {
 		Actions: 9,
 		// The store keeps nothing, but it reads when requests were sent; and what
 		// that is to it depends on how far its clock is from the sender's.
-		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}, Layout: sim.Layout{StoreN: means(sim.MeansSending), Unsound: sim.TimeShift}},
+		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}, Layout: sim.Layout{StoreN: means(sim.MeansSending), Unsound: sim.TimeShift | sim.Saturation}},
 		Explore: short(1, 0),
 	}, {
 		Name:    "renewed-at-expiry",
@@ -107,7 +107,7 @@ func expiryBugs() []Mutant {
 		May:     model.SetOf(model.Availability),
 		Actions: 15,
 		// How long the lease lasts depends on how long the old clock had run.
-		Subject: sim.Subject{Store: restartAbsoluteExpiry{}, Layout: sim.Layout{Unsound: sim.TimeShift}},
+		Subject: sim.Subject{Store: restartAbsoluteExpiry{}, Layout: sim.Layout{Unsound: sim.TimeShift | sim.Saturation}},
 		Explore: func(o *explore.Options) { o.TTL, o.Faults = 1, explore.StoreCrash|explore.ClientCrash },
 	}, {
 		Name:    "restart-forgets-lease",
@@ -131,7 +131,7 @@ func expiryBugs() []Mutant {
 		Seen:    "Redis failover with asynchronous replication: its documentation shows how two clients get one lock",
 		May:     stolen,
 		Actions: 8,
-		Subject: sim.Subject{Store: answerBeforeDurable{}, Layout: sim.Layout{StoreN: means(sim.MeansToken)}},
+		Subject: sim.Subject{Store: answerBeforeDurable{}, Layout: sim.Layout{StoreN: means(sim.MeansGrant), Unsound: sim.TokenRanks}},
 		Explore: with(explore.StoreCrash),
 	}, {
 		Name:    "stale-read",

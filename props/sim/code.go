@@ -63,10 +63,13 @@ func (c *codec) header() {
 		if c.odd {
 			w.storage.Highest = lease.Token(c.bar(uint64(w.storage.Highest), false))
 		}
-		if sp.setup.cfg.Lease.Barrier {
+		if sp.setup.cfg.Lease.Barrier && sp.flaw != ForgetsFenced {
 			mem.Fenced = c.bar(mem.Fenced, false)
 		}
 	} else {
+		if sp.flaw == ForgetsFenced {
+			mem.Fenced = 0
+		}
 		w.storage.Highest, mem.Seen, mem.Fenced = lease.Token(c.rank(uint64(w.storage.Highest))), c.rank(mem.Seen), c.rank(mem.Fenced)
 	}
 	for k := range uint8(sp.keys) {
@@ -119,6 +122,13 @@ func (c *codec) led() {
 			for n := c.num(0); n > 0; n-- {
 				m.RememberTerm(c.num(0))
 			}
+		}
+		return
+	}
+	if c.sp.flaw == ForgetsLed {
+		c.num(0)
+		if c.exact {
+			c.num(0)
 		}
 		return
 	}
@@ -198,7 +208,7 @@ func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
 		switch v := &x.N[k]; m {
 		case MeansNumber:
 			*v = unzigzag(c.num(zigzag(*v)))
-		case MeansToken:
+		case MeansToken, MeansGrant:
 			*v = int64(c.rank(uint64(*v)))
 		case MeansValue:
 			*v = c.class(uint8(k), *v)
@@ -209,6 +219,9 @@ func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
 			from := now
 			if m == MeansSending {
 				from = clockBase
+				if c.reading {
+					c.timed = [MaxClients]bool{true, true, true, true} // whose clock it is comes later
+				}
 				if c.sp.red&TimeShift == 0 {
 					from = 0
 				} else if !c.reading {
@@ -216,6 +229,15 @@ func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
 				}
 			}
 			*v = c.instant(*v, from, c.past(false, 0))
+		}
+	}
+}
+
+// grants notes, while a World is made, what was granted to the Who of x.
+func (c *codec) grants(x *Scratch, means *[4]Meaning) {
+	for k, m := range means {
+		if m == MeansGrant {
+			c.bears(uint64(x.N[k]), ownerOf(x.Who))
 		}
 	}
 }
@@ -279,6 +301,7 @@ func (c *codec) client(i int) {
 		x := &w.clients[i].Scratch
 		x.Who = holderOf(c.later(ownerOf(x.Who), i))
 		c.scratch(x, &sp.setup.subject.Layout.Client, c.now(i))
+		c.grants(x, &sp.setup.subject.Layout.Client)
 	}
 	c.messages(i)
 }
@@ -395,7 +418,11 @@ func (c *codec) message(m *message, i, k int) {
 	// When it was sent counts for a present attempt alone.
 	counts := m.op == model.OpAcquire || m.op == model.OpRenew
 	if counts && (by == c.state[i].by || c.sp.readsSent) && c.sp.flaw != ForgetsAges {
-		req.Sent = time.Duration(c.clientInstant(i, int64(req.Sent), c.past(c.sp.tightClient, c.sp.window)))
+		past := c.past(c.sp.tightClient, c.sp.window)
+		if c.sp.readsSent {
+			past = c.sp.loose + c.sp.full // a lease counted from there must be long over too
+		}
+		req.Sent = time.Duration(c.clientInstant(i, int64(req.Sent), past))
 	}
 	switch {
 	case !m.reply:
@@ -497,7 +524,10 @@ func (c *codec) restore() {
 	w.store.Record = lease.Record{Expires: time.Duration(c.rec.expires), Durable: lease.Durable{Token: lease.Token(token),
 		Holder: holderOf(c.refs[refHolder]), TTL: time.Duration(c.rec.ttl), Status: c.rec.status}}
 	w.store.Scratch.Who = holderOf(c.refs[refScratch])
-	c.bears(token, c.refs[refHolder])
+	c.grants(&w.store.Scratch, &sp.setup.subject.Layout.StoreN)
+	if c.rec.status != lease.Free {
+		c.bears(token, c.refs[refHolder])
+	}
 	if !sp.tightStorage || !sp.tightStore {
 		c.bears(c.mem.Token, c.refs[refJudged])
 	}

@@ -19,6 +19,10 @@ const (
 	refCount
 )
 
+// keyRoom is more than the longest key takes: of an odd World with all messages in
+// flight. To need more is a panic.
+const keyRoom = 4096
+
 // codec writes the key of a World, or reads one: one traversal for both, so
 // that the two cannot part. It works on a picture of the World, from which
 // everything that does not matter has been taken out before it writes, and
@@ -29,7 +33,7 @@ type codec struct {
 	reading bool
 	b       []byte // what is left to read
 	n       int    // written to buf so far
-	buf     [4096]byte
+	buf     [keyRoom]byte
 
 	rec     ownership
 	running bool
@@ -53,7 +57,7 @@ type codec struct {
 	timed [MaxClients]bool  // the clock of the client matters
 	idle  [MaxClients]bool  // it has no term
 
-	tmp [1024]byte
+	tmp [keyRoom]byte // for the longest part of buf
 }
 
 // ownership is a [lease.Record] but for its holder.
@@ -191,6 +195,9 @@ func (c *codec) gatherStore() {
 		c.refs[refSpec] = c.spec.Owner
 	}
 	c.exact = rec.token != c.mem.Last || rec.token < uint64(w.storage.Highest) || rec.token < c.mem.Token
+	if rec.status == lease.Free {
+		holder = model.Owner{} // it was given up: whoever still acts under it says so
+	}
 	c.token(rec.token, holder)
 }
 
@@ -244,8 +251,11 @@ func (c *codec) gatherClient(i int) {
 	if !sp.tightClient {
 		x := &w.clients[i].Scratch
 		for k, m := range sp.setup.subject.Layout.Client {
-			if m == MeansToken {
+			switch m {
+			case MeansToken:
 				c.token(uint64(x.N[k]), model.Owner{})
+			case MeansGrant:
+				c.token(uint64(x.N[k]), ownerOf(x.Who))
 			}
 		}
 		if x.Who.Node != "" && sp.red&IncarnationRanks != 0 {
@@ -345,15 +355,18 @@ func (c *codec) gatherLoose() {
 	for _, t := range [...]uint64{c.mem.Last, w.tenure.token} {
 		c.token(t, nobody)
 	}
+	c.refs[refScratch] = ownerOf(w.store.Scratch.Who)
 	for k := range l.StoreN {
-		if l.StoreN[k] == MeansToken {
+		switch l.StoreN[k] {
+		case MeansToken:
 			c.token(uint64(w.store.Scratch.N[k]), nobody)
+		case MeansGrant:
+			c.token(uint64(w.store.Scratch.N[k]), c.refs[refScratch])
 		}
 		if l.StorageN[k] == MeansToken {
 			c.token(uint64(w.storage.Scratch.N[k]), nobody)
 		}
 	}
-	c.refs[refScratch] = ownerOf(w.store.Scratch.Who)
 	if c.sp.red&IncarnationRanks != 0 {
 		c.refer(c.refs[refScratch:])
 	}
