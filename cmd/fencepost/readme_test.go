@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,5 +88,20 @@ func TestReadmeLinksLead(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
 			t.Errorf("a link leads nowhere: %v", err)
 		}
+	}
+}
+
+// TestReadmeClaimIsWhatExploreSays: as many states as the README says, and no
+// fewer planted bugs with a stored shortest counterexample.
+func TestReadmeClaimIsWhatExploreSays(t *testing.T) {
+	code, out, _ := invoke(t, "explore")
+	_, line, _ := strings.Cut(out, "\n\n")
+	line, _, _ = strings.Cut(line, "\n")
+	if code != exitHolds || !strings.HasPrefix(line, "HOLDS: ") || !strings.Contains(readme(t), "    "+line+"\n") {
+		t.Errorf("exit %d; the README does not have %q", code, line)
+	}
+	stored, err := filepath.Glob("../../testdata/shortest/*.json")
+	if err != nil || !strings.Contains(readme(t), fmt.Sprintf("Each of the %d is caught so", len(stored))) {
+		t.Errorf("%d shortest counterexamples are stored, %v; the README gives another number", len(stored), err)
 	}
 }
