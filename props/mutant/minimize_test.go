@@ -174,6 +174,10 @@ func (g *grammar) fails(s *sim.Schedule) (int, bool) {
 			if a.D != g.o.Tick() && a.D != -g.o.Tick() {
 				return 0, false
 			}
+		case sim.Put:
+			if g.o.Faults&explore.Writes == 0 || a.Value != 0 && a.Value != 1 {
+				return 0, false
+			}
 		case sim.Read:
 		case sim.Calm:
 			if a.D != g.calm.D || a.Delay != g.calm.Delay || a.Every != g.calm.Every {

@@ -41,7 +41,7 @@ func expiryBugs() []Mutant {
 		Seen:    "lock records with an expiry stamped by the sender, where the last write wins",
 		May:     early,
 		Actions: 13,
-		Subject: sim.Subject{Store: lateDuplicateShortens{}, Layout: sim.Layout{StoreN: means(sim.MeansSending, sim.MeansInstant), Unsound: sim.Saturation}},
+		Subject: sim.Subject{Store: lateDuplicateShortens{}, Layout: sim.Layout{StoreN: means(sim.MeansSending, sim.MeansInstant)}},
 		Explore: func(o *explore.Options) {
 			o.Clients, o.TTL, o.Drift, o.Faults = 1, 2, 1, explore.Loss|explore.Duplication
 		},
@@ -60,7 +60,7 @@ func expiryBugs() []Mutant {
 		Actions: 9,
 		// The store keeps nothing, but it reads when requests were sent; and what
 		// that is to it depends on how far its clock is from the sender's.
-		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}, Layout: sim.Layout{StoreN: means(sim.MeansSending), Unsound: sim.TimeShift | sim.Saturation}},
+		Subject: sim.Subject{Store: wallClockExpiry{}, Client: stampsWallClock{}, Layout: sim.Layout{StoreN: means(sim.MeansSending), Unsound: sim.TimeShift}},
 		Explore: short(1, 0),
 	}, {
 		Name:    "renewed-at-expiry",

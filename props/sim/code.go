@@ -201,47 +201,6 @@ func (c *codec) borne() iter.Seq2[uint64, model.Owner] {
 	}
 }
 
-// scratch codes the memory of rules that are not built in, but for the
-// references to incarnations.
-func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
-	for k, m := range means {
-		switch v := &x.N[k]; m {
-		case MeansNumber:
-			*v = unzigzag(c.num(zigzag(*v)))
-		case MeansToken, MeansGrant:
-			*v = int64(c.rank(uint64(*v)))
-		case MeansValue:
-			*v = c.class(uint8(k), *v)
-		default:
-			if c.num(bit(*v != 0)) == 0 {
-				continue
-			}
-			from := now
-			if m == MeansSending {
-				from = clockBase
-				if c.reading {
-					c.timed = [MaxClients]bool{true, true, true, true} // whose clock it is comes later
-				}
-				if c.sp.red&TimeShift == 0 {
-					from = 0
-				} else if !c.reading {
-					from = c.clock(int(c.refs[refScratch].Node - firstClient))
-				}
-			}
-			*v = c.instant(*v, from, c.past(false, 0))
-		}
-	}
-}
-
-// grants notes, while a World is made, what was granted to the Who of x.
-func (c *codec) grants(x *Scratch, means *[4]Meaning) {
-	for k, m := range means {
-		if m == MeansGrant {
-			c.bears(uint64(x.N[k]), ownerOf(x.Who))
-		}
-	}
-}
-
 // client codes client i and the messages from it or to it.
 func (c *codec) client(i int) {
 	sp, w := c.sp, c.w
@@ -418,11 +377,7 @@ func (c *codec) message(m *message, i, k int) {
 	// When it was sent counts for a present attempt alone.
 	counts := m.op == model.OpAcquire || m.op == model.OpRenew
 	if counts && (by == c.state[i].by || c.sp.readsSent) && c.sp.flaw != ForgetsAges {
-		past := c.past(c.sp.tightClient, c.sp.window)
-		if c.sp.readsSent {
-			past = c.sp.loose + c.sp.full // a lease counted from there must be long over too
-		}
-		req.Sent = time.Duration(c.clientInstant(i, int64(req.Sent), past))
+		req.Sent = time.Duration(c.clientInstant(i, int64(req.Sent), c.past(c.sp.tightClient, c.sp.window)))
 	}
 	switch {
 	case !m.reply:

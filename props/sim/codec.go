@@ -230,6 +230,44 @@ func (c *codec) class(k uint8, v int64) int64 {
 	return v
 }
 
+// scratch codes the memory of rules that are not built in, but for the
+// references to incarnations.
+func (c *codec) scratch(x *Scratch, means *[4]Meaning, now int64) {
+	for k, m := range means {
+		switch v := &x.N[k]; m {
+		case MeansNumber:
+			*v = unzigzag(c.num(zigzag(*v)))
+		case MeansToken, MeansGrant:
+			*v = int64(c.rank(uint64(*v)))
+		case MeansValue:
+			*v = c.class(uint8(k), *v)
+		default:
+			if c.num(bit(*v != 0)) == 0 {
+				continue
+			}
+			from := now
+			if m == MeansSending {
+				from = clockBase
+				if c.sp.red&TimeShift == 0 {
+					from = 0
+				} else if !c.reading {
+					from = c.clock(int(c.refs[refScratch].Node - firstClient))
+				}
+			}
+			*v = c.instant(*v, from, c.past(false, 0))
+		}
+	}
+}
+
+// grants notes, while a World is made, what was granted to the Who of x.
+func (c *codec) grants(x *Scratch, means *[4]Meaning) {
+	for k, m := range means {
+		if m == MeansGrant {
+			c.bears(uint64(x.N[k]), ownerOf(x.Who))
+		}
+	}
+}
+
 var stopKinds = [...]Kind{KindNone, Pause, Suspend, Freeze}
 
 func (c *codec) stopped(k Kind) Kind {

@@ -17,7 +17,7 @@ import (
 // crashes of stores.
 func (m *minimizer) detour() bool {
 	m.best.Renumber() // so that the ids after the last are free
-	if m.prompt() || m.end() {
+	if m.prompt() || m.lapse() || m.end() {
 		return true
 	}
 	first := int32(len(m.best.Actions) + 1) // the id of the first one added
@@ -62,21 +62,10 @@ func (m *minimizer) detour() bool {
 // in it: where nothing waits something else may turn out to be needless.
 func (m *minimizer) around(p int, xs ...Action) bool {
 	was := m.best
-	better := func(actions []Action) bool {
-		if m.try(actions) {
-			m.single()
-			n, before := len(m.best.Actions), len(was.Actions)
-			if n < before || n == before && advances(m.best.Actions) < advances(was.Actions) {
-				return true
-			}
-			m.best = was
-		}
-		return false
-	}
 	for i := range xs {
 		xs[i].ID = int32(len(was.Actions) + 1 + i)
 	}
-	if better(slices.Insert(slices.Clone(was.Actions), p, xs...)) {
+	if m.gains(slices.Insert(slices.Clone(was.Actions), p, xs...)) {
 		return true
 	}
 	if x := xs[0]; len(xs) == 1 && sends[x.Kind] {
@@ -87,12 +76,32 @@ func (m *minimizer) around(p int, xs ...Action) bool {
 			}
 			for _, id := range [...]int32{old.ID, old.Msg.Action} {
 				instead = slices.DeleteFunc(instead, func(a Action) bool { return a.ID == id })
-				if id != 0 && better(instead) {
+				if id != 0 && m.gains(instead) {
 					return true
 				}
 			}
 		}
 	}
+	return false
+}
+
+// gains adopts the actions if what they let go makes the schedule shorter, or
+// keeps its length and leaves less waiting in it.
+func (m *minimizer) gains(actions []Action) bool {
+	was := m.best
+	if !m.try(actions) {
+		return false
+	}
+	for m.singly(was.Actions) || m.original() {
+		if slices.Equal(m.best.Actions, was.Actions) {
+			return false
+		}
+	}
+	n, before := len(m.best.Actions), len(was.Actions)
+	if n < before || n == before && advances(m.best.Actions) < advances(was.Actions) {
+		return true
+	}
+	m.best = was
 	return false
 }
 
@@ -121,8 +130,9 @@ func (m *minimizer) paced(rates [model.MaxNodes]int32) bool {
 	return rates == ([model.MaxNodes]int32{}) || slices.ContainsFunc(m.best.Actions, func(a Action) bool { return a.Rates == rates })
 }
 
-// prompt lets messages arrive as soon as they are sent, where they are not late
-// for a reason: what happens meanwhile may then turn out to be needless.
+// prompt lets messages arrive as soon as they are sent, and clients send them
+// no sooner than that, where nothing is late for a reason: what happens
+// meanwhile may then turn out to be needless.
 func (m *minimizer) prompt() (shorter bool) {
 	n := len(m.best.Actions)
 	for i := 0; i < len(m.best.Actions); i++ {
@@ -132,11 +142,69 @@ func (m *minimizer) prompt() (shorter bool) {
 			m.try(slices.Insert(slices.Delete(slices.Clone(m.best.Actions), i, i+1), from+1, a))
 		}
 	}
+	for i := len(m.best.Actions) - 2; i >= 0; i-- {
+		if a := m.best.Actions; i+1 < len(a) && a[i].Kind == Tick && a[i+1].Kind == Advance {
+			next := slices.Clone(a)
+			next[i], next[i+1] = a[i+1], a[i]
+			m.try(next)
+		}
+	}
 	return len(m.best.Actions) < n
 }
 
+// lapse lets time pass in place of a resignation, or of a message that arrives
+// a first time, and all that comes of it.
+func (m *minimizer) lapse() bool {
+	for i, x := range m.best.Actions {
+		if x.Kind != Resign && x.Kind != Release && x.Kind != Duplicate {
+			continue
+		}
+		next := m.without(i, i+1)
+		if x.Kind == Duplicate {
+			first, last := ends(next, x)
+			if first == last {
+				continue
+			}
+			next[first].Msg, next[last].Msg = model.Msg{Action: x.ID}, x.Msg
+		}
+		gone := map[int32]bool{x.ID: true}
+		next = slices.DeleteFunc(next, func(a Action) bool {
+			gone[a.ID] = gone[a.Msg.Action]
+			return gone[a.ID]
+		})
+		for _, step := range m.stuff {
+			if step.Kind != Advance || !m.paced(step.Rates) {
+				continue
+			}
+			waits := slices.Clone(next)
+			for len(waits)+1 < len(m.best.Actions) {
+				step.ID = int32(len(m.best.Actions) + 1 + len(waits))
+				if waits = slices.Insert(waits, i, step); m.try(waits) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// ends are the first and the last that becomes of a message that was copied,
+// and of its copy.
+func ends(actions []Action, dup Action) (first, last int) {
+	first, last = -1, -1
+	for i, a := range actions {
+		if (a.Kind == Deliver || a.Kind == Drop) && (a.Msg == dup.Msg || a.Msg == model.Msg{Action: dup.ID}) {
+			if last = i; first < 0 {
+				first = i
+			}
+		}
+	}
+	return first, last
+}
+
 // end lets time pass instead of all that comes last, perhaps without another
-// action: a belief or a lease may end by itself.
+// action, or at one rate throughout, or with some of it before a message
+// arrives: a belief or a lease may end by itself.
 func (m *minimizer) end() bool {
 	n := len(m.best.Actions)
 	for c := 1; c < n; c++ {
@@ -150,13 +218,41 @@ func (m *minimizer) end() bool {
 				if i < c {
 					next = slices.Delete(next, i, i+1)
 				}
-				if len(next)+1 < n && m.try(append(next, x)) {
+				if next = append(next, x); len(next) >= n {
+					continue
+				}
+				if m.try(next) {
+					return true
+				}
+				if even := atRates(next, x.Rates); !slices.Equal(even, next) && m.try(even) {
+					return true
+				}
+			}
+			for i, a := range m.best.Actions[:c] {
+				late := slices.IndexFunc(m.best.Actions[i:c], func(a Action) bool { return a.Kind == Advance })
+				if a.Kind != Deliver || late < 0 {
+					continue
+				}
+				step := m.best.Actions[i+late]
+				next := slices.Insert(slices.Delete(slices.Clone(m.best.Actions[:c]), i+late, i+late+1), i, step)
+				if m.gains(append(next, x)) {
 					return true
 				}
 			}
 		}
 	}
 	return false
+}
+
+// atRates is the actions with time passing at those rates throughout.
+func atRates(actions []Action, rates [model.MaxNodes]int32) []Action {
+	actions = slices.Clone(actions)
+	for i := range actions {
+		if actions[i].Kind == Advance {
+			actions[i].Rates = rates
+		}
+	}
+	return actions
 }
 
 // waiting are the messages that may be in flight before action p.

@@ -87,7 +87,7 @@ func Minimize(s *Schedule, fails Fails) *Schedule {
 func (m *minimizer) reduce() {
 	for again := true; again; {
 		again = false
-		for _, pass := range [...]func() bool{m.single, m.merge, m.original, m.reuse, m.wait, m.arrive, m.drop, m.lower, m.pairs, m.retarget, m.stead} {
+		for _, pass := range [...]func() bool{m.single, m.merge, m.original, m.answer, m.reuse, m.wait, m.arrive, m.drop, m.lower, m.pairs, m.retarget, m.stead} {
 			if pass() {
 				again = true
 			}
@@ -130,10 +130,15 @@ func (m *minimizer) ddmin() {
 	}
 }
 
-func (m *minimizer) single() (changed bool) {
+func (m *minimizer) single() bool { return m.singly(nil) }
+
+// singly deletes one action after the other, or until was is left.
+func (m *minimizer) singly(was []Action) (changed bool) {
 	for i := len(m.best.Actions) - 1; i >= 0; i-- {
 		if i < len(m.best.Actions) && m.try(m.without(i, i+1)) {
-			changed = true
+			if changed = true; slices.Equal(m.best.Actions, was) {
+				break
+			}
 		}
 	}
 	return changed
@@ -200,6 +205,27 @@ func (m *minimizer) original() (changed bool) {
 		}
 		kept := slices.DeleteFunc(slices.Clone(next), func(a Action) bool { return a.Kind == Drop && a.Msg == dup.Msg })
 		changed = m.try(next) || m.try(kept) || changed
+	}
+	return changed
+}
+
+// answer copies the answer to a message, rather than the message to have it
+// answered twice.
+func (m *minimizer) answer() (changed bool) {
+	for j := len(m.best.Actions) - 1; j >= 0; j-- {
+		if j >= len(m.best.Actions) || m.best.Actions[j].Kind != Duplicate {
+			continue
+		}
+		dup := m.best.Actions[j]
+		next := m.without(j, j+1)
+		first, last := ends(next, dup)
+		if first == last {
+			continue
+		}
+		rename(next, next[last].ID, dup.ID)
+		next = slices.Delete(next, last, last+1)
+		next[first].Msg, dup.Msg = dup.Msg, model.Msg{Action: next[first].ID}
+		changed = m.try(slices.Insert(next, first+1, dup)) || changed
 	}
 	return changed
 }

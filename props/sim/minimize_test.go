@@ -347,3 +347,67 @@ func TestRenumberKeepsTheMessagesOfTheActions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Each of these is one way that no deletion finds. Only what is wanted fails.
+func TestMinimizeTrades(t *testing.T) {
+	even, slow := advance(2*sec), advance(2*sec)
+	slow.Rates[c1] = 750_000
+	for _, c := range []struct {
+		name      string
+		pass      func(*minimizer) bool
+		was, want []Action
+	}{
+		{"a request answered twice for an answer copied", (*minimizer).answer,
+			[]Action{tick(c1), copyOf(1, 0), deliver(2, 0), deliver(3, 0), deliver(1, 0), on(Resign, c1), deliver(5, 0)},
+			[]Action{tick(c1), deliver(1, 0), copyOf(2, 0), deliver(2, 0), on(Resign, c1), deliver(3, 0)}},
+		{"a resignation for a lapse", (*minimizer).lapse,
+			[]Action{tick(c1), on(Resign, c1), tick(c2), deliver(2, 0), deliver(4, 0), deliver(3, 0)},
+			[]Action{tick(c1), even, tick(c2), deliver(3, 0)}},
+		{"a resignation for a lapse that takes two steps", (*minimizer).lapse,
+			[]Action{tick(c1), on(Resign, c1), tick(c2), deliver(2, 0), deliver(4, 0), deliver(3, 0)},
+			[]Action{tick(c1), even, even, tick(c2), deliver(4, 0)}},
+		{"what arrives twice for a lapse", (*minimizer).lapse,
+			[]Action{put(c1, 1), copyOf(1, 0), deliver(1, 0), deliver(3, 0), tick(c2), deliver(2, 0)},
+			[]Action{put(c1, 1), even, tick(c2), deliver(1, 0)}},
+		{"what comes last for time, all at one rate", (*minimizer).end,
+			[]Action{tick(c2), even, tick(c1), deliver(3, 0), tick(c2), deliver(5, 0)},
+			[]Action{slow, tick(c1), deliver(2, 0), slow}},
+		{"what comes last for time, some of it before a message arrives", (*minimizer).end,
+			[]Action{tick(c1), deliver(1, 0), deliver(2, 0), even, tick(c2), deliver(5, 0), deliver(6, 0)},
+			[]Action{tick(c1), even, deliver(1, 0), deliver(3, 0), even}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			number(c.was)
+			number(c.want)
+			same := func(s *Schedule) (int, bool) {
+				plain := Schedule{Actions: slices.Clone(s.Actions)}
+				plain.Renumber()
+				return len(s.Actions), slices.Equal(plain.Actions, c.want)
+			}
+			m := minimizer{best: Schedule{Config: plainConfig(), Actions: c.was}, stuff: []Action{even, slow}, fails: same}
+			if _, done := same(&m.best); done || !c.pass(&m) {
+				t.Fatalf("it is left at %v", m.best.Actions)
+			}
+			if _, done := same(&m.best); !done {
+				t.Errorf("it comes to %v", m.best.Actions)
+			}
+		})
+	}
+}
+
+// Clients ask when what they send arrives, not before.
+func TestMinimizeLetsClientsAskNoSoonerThanNeeded(t *testing.T) {
+	want := number([]Action{advance(sec), tick(c1), deliver(2, 0)})
+	m := minimizer{best: Schedule{Config: plainConfig(), Actions: number([]Action{tick(c1), advance(sec), deliver(1, 0)})}}
+	m.fails = func(s *Schedule) (int, bool) {
+		plain := Schedule{Actions: slices.Clone(s.Actions)}
+		plain.Renumber()
+		return len(s.Actions), slices.Equal(plain.Actions, want)
+	}
+	if m.prompt() {
+		t.Error("it is said to be shorter")
+	}
+	if _, done := m.fails(&m.best); !done {
+		t.Errorf("it comes to %v", m.best.Actions)
+	}
+}

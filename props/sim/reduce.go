@@ -70,7 +70,7 @@ type Meaning uint8
 const (
 	MeansNumber  Meaning = iota
 	MeansInstant         // on the clock of the node itself; zero is none
-	MeansSending         // an instant on the clock of the client Who
+	MeansSending         // in a store, an instant on the clock of the client Who; without Saturation
 	MeansToken
 	MeansGrant // a token that was granted to the Who of the Scratch
 	MeansValue // of the key with the number's index
@@ -158,13 +158,16 @@ func NewSpace(w *World, o SpaceOptions) *Space {
 	if sp.flaw = o.Flaw; sp.flaw == RanksAnything {
 		sp.red |= TokenRanks
 	}
+	sp.readsSent = slices.Contains(w.setup.subject.Layout.StoreN[:], MeansSending)
+	if sp.readsSent {
+		sp.red &^= Saturation // it compares instants of two clocks, which drift apart without end
+	}
 	if need := IncarnationRanks | MessageOrder; sp.red&need != need {
 		sp.red &^= Symmetry
 	}
 	if need := IncarnationRanks | Saturation; sp.red&need != need {
 		sp.red &^= Irrelevance
 	}
-	sp.readsSent = slices.Contains(w.setup.subject.Layout.StoreN[:], MeansSending)
 	if sp.red&Irrelevance != 0 {
 		_, sp.tightStore = w.setup.subject.Store.(Store)
 		_, sp.tightClient = w.setup.subject.Client.(Client)
