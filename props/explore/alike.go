@@ -22,6 +22,7 @@ type twins struct {
 	made  sim.World
 	next  sim.World
 	key   []byte
+	seed  maphash.Seed
 	a, b  []uint64
 	brief bool              // leave out what becomes of it in fair time
 	names map[uint64]string // of outcomes, where somebody wants to read them
@@ -29,10 +30,8 @@ type twins struct {
 
 func newTwins(s *system, o sim.SpaceOptions) *twins {
 	o.Grain, o.Keys, o.StoreCrashes = Grain, s.o.Keys, s.o.Faults&StoreCrash != 0
-	return &twins{s: s, space: sim.NewSpace(&s.start, o)}
+	return &twins{s: s, space: sim.NewSpace(&s.start, o), seed: maphash.MakeSeed()}
 }
-
-var outcomeSeed = maphash.MakeSeed()
 
 // outcomes are all that can become of w: for each kind of action the keys that
 // it leads to or the invariants that it breaks, whether fair time brings a
@@ -42,7 +41,7 @@ var outcomeSeed = maphash.MakeSeed()
 func (x *twins) outcomes(dst []uint64, w *sim.World, of *sim.Space) []uint64 {
 	add := func(k sim.Kind, violated model.Set, key []byte) {
 		b := binary.LittleEndian.AppendUint32([]byte{byte(k)}, uint32(violated))
-		h := maphash.Bytes(outcomeSeed, append(b, key...))
+		h := maphash.Bytes(x.seed, append(b, key...))
 		if dst = append(dst, h); x.names != nil {
 			x.names[h] = fmt.Sprintf("%v %v %x", k, violated, key)
 		}
