@@ -63,7 +63,8 @@ func ExampleRun_counterexample() {
 	// advance 400ms C1 at 750000 ppm
 }
 
-// The schedule that leads to the state that waits longest for a leader.
+// The schedule that leads to the state that waits longest for a leader: the
+// renewal that is left on its way will be granted to a term that is over.
 func ExampleOptions_Lead() {
 	o := explore.Default()
 	o.TTL, o.Messages = 2, 1
@@ -80,7 +81,6 @@ func ExampleOptions_Lead() {
 	for _, a := range s.Actions {
 		fmt.Println(a)
 	}
-	// The renewal that is left on its way will be granted to a term that is over.
 	// Output:
 	// tick C1
 	// advance 400ms
