@@ -13,9 +13,12 @@ import (
 // for one are seen to part.
 func TestAFaultInTheBuiltInRulesIsNotExploredAway(t *testing.T) {
 	parted := 0
-	for _, m := range mutant.All() {
+	for i, m := range mutant.All() {
+		if (race || testing.Short()) && i%8 != 0 {
+			continue
+		}
 		o := m.Explored()
-		o.Presume, o.MaxStates = true, 300_000
+		o.Presume, o.MaxStates = true, 100_000
 		r, err := explore.Run(t.Context(), o)
 		if err != nil {
 			t.Logf("%s: %v", m.Name, err)
