@@ -46,6 +46,9 @@ func (x *exploration) print(e *env) error {
 		e.printf("\nFrom every state that was looked at one fair schedule (clocks are true, each message takes %v, all\nclients run every %v, nothing fails) brings a leader within %v; none is allowed more than %v. %s that long.\n",
 			w.Delay, w.Every, w.Longest, w.Bound, waiting(w.States))
 	}
+	if x.mutant != "" && r.Verdict == explore.Holds {
+		e.printf("\nThe planted bug does not show in this world. It does in its own, without other flags: explore --mutant %s\n", x.mutant)
+	}
 	judged, others := r.Settled()
 	e.printf("\nJudged in every state and step that was looked at: %v.\n", judged)
 	for _, u := range others {

@@ -43,7 +43,7 @@ func TestExploreHolds(t *testing.T) {
 	for _, part := range []string{
 		"every interleaving of the built-in implementation", "2 clients, up to 1 message in flight", "on:  loss, duplication, drift, writes, resign",
 		"off: work, client-crash, store-crash, storage-crash, suspend, delete, jump", "HOLDS: complete: ", "64-bit hashes: were these random",
-		"NEVER  this exploration says nothing about it", "one fair schedule", "Assumed: time passes in ticks of 400ms", "worlds of real runs went on", "belief-implies-ownership, continuity", "Not judged: linearizability: ",
+		"NEVER  this exploration says nothing about it", "one fair schedule", "Assumed: time passes in ticks of 400ms", "reductions checked: ", "belief-implies-ownership, continuity", "Not judged: linearizability: ",
 	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("does not print %q:\n%s", part, out)
@@ -161,17 +161,31 @@ func TestExploreKeepsWhatItFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	inFile := filepath.Join(file, "page.html")
-	code, out, errs := invoke(t, small("--mutant", "off-by-one", "--clients", "1", "--out", inFile, "--html", inFile, "--longest", inFile)...)
+	code, out, errs := invoke(t, small("--mutant", "off-by-one", "--clients", "1", "--out", inFile)...)
 	if code != exitViolated || !strings.Contains(out, "    7  advance") || strings.Contains(out, "drawn in") || strings.Contains(out, "replay:") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
-	for _, flag := range []string{"--out", "--html", "--longest"} {
-		if !strings.Contains(errs, "fencepost: "+flag+": ") {
-			t.Errorf("%s: nothing is said of the file: %s", flag, errs)
+	if !strings.Contains(errs, "fencepost: --out: ") {
+		t.Errorf("nothing is said of the file: %s", errs)
+	}
+}
+
+// TestExploreLooksAtItsFilesFirst: who asked for a page does not wait for the
+// end of a search to hear that there can be none.
+func TestExploreLooksAtItsFilesFirst(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "no", "folder")
+	for _, flag := range []string{"--html", "--longest"} {
+		if code, out, errs := invoke(t, small(flag, nowhere)...); code != exitUnknown || strings.Contains(out, "HOLDS") || !strings.Contains(errs, nowhere) {
+			t.Errorf("%s: exit %d: %s%s", flag, code, out, errs)
 		}
 	}
-	if code, out, _ := invoke(t, small("--html", inFile)...); code != exitUnknown || !strings.Contains(out, "HOLDS") {
-		t.Errorf("exit %d without the page that was asked for:\n%s", code, out)
+}
+
+// TestExploreSaysWhereAPlantedBugDoesNotShow: what holds of it holds only here.
+func TestExploreSaysWhereAPlantedBugDoesNotShow(t *testing.T) {
+	code, out, _ := invoke(t, small("--mutant", "monotonic-clock", "--ttl", "2", "--faults", "")...)
+	if code != exitHolds || !strings.Contains(out, "The planted bug does not show in this world") {
+		t.Errorf("exit %d:\n%s", code, out)
 	}
 }
 
@@ -315,7 +329,7 @@ func TestExploreHelpGivesTheDefaults(t *testing.T) {
 	o := explore.Default()
 	for _, want := range []string{
 		fmt.Sprintf("Candidates, 1 to %d (default %d)", sim.MaxClients, o.Clients), fmt.Sprintf("1 to 64 (default %d)", o.TTL), fmt.Sprintf("1/N (default %d)", o.Drift),
-		fmt.Sprintf("at most (default %d)", o.Messages), fmt.Sprintf("1 to %d (default %d)", model.Keys, o.Keys), fmt.Sprintf("in ticks (default %d)", o.LockDelay), "(default off)",
+		fmt.Sprintf("1 to 24 (default %d)", o.Messages), fmt.Sprintf("1 to %d (default %d)", model.Keys, o.Keys), fmt.Sprintf("in ticks (default %d)", o.LockDelay), "(default off)",
 		"(default " + strings.Join(o.Faults.Names(), ",") + ")", strings.Join((explore.AllFaults &^ o.Faults).Names(), ", "),
 	} {
 		if !strings.Contains(text, want) {

@@ -183,7 +183,9 @@ type PartedError struct {
 }
 
 func (e *PartedError) Error() string {
-	return fmt.Sprintf("worlds that were taken for one, by %v, go on differently: from state %x, %v", e.Reductions, e.Key, e.Why)
+	return fmt.Sprintf("worlds that were taken for one, by %v, go on differently. Of rules of your own: do they keep anything outside of the state they are given? "+
+		"Does every number in its Scratch have its Meaning in the Layout? Do they look at the time as such, rounded, or at the distance of tokens? "+
+		"Then declare the reduction Unsound. Does the same call always give the same answer? (from state %x: %v)", e.Reductions, e.Key, e.Why)
 }
 
 func (e *PartedError) Unwrap() error { return e.Why }

@@ -6,6 +6,9 @@
 // a bound on the length of a schedule: what it does not find is not there, in
 // worlds of that size ([Options.Assumed]).
 //
+// [Options].Subject may be rules of your own in place of any of the three: a
+// store as [sim.StoreRules], a candidate, a storage.
+//
 // It must not know how to search, which is package model's, nor what a state
 // is made of, which is package sim's. Start at [Run], [Options] and [Report].
 package explore

@@ -63,6 +63,33 @@ func ExampleRun_counterexample() {
 	// advance 400ms C1 at 750000 ppm
 }
 
+// hasty is a store of one's own: it takes a lease for lapsed a tick too soon. It
+// keeps nothing itself; all that it remembers is in s.
+type hasty struct{ sim.Store }
+
+func (h hasty) Handle(s *sim.StoreState, now sim.Clocks, lockDelay time.Duration, req lease.Request) lease.Reply {
+	if left := s.Expires - now.Boot; req.Op == lease.OpAcquire && s.Status == lease.Running && left <= 400*time.Millisecond {
+		now.Boot = max(now.Boot, s.Expires)
+	}
+	return h.Store.Handle(s, now, lockDelay, req)
+}
+
+// Rules of one's own are explored like the built-in ones.
+func ExampleRun_store() {
+	o := explore.Default()
+	o.Subject.Name, o.Subject.Store = "hasty", hasty{}
+	r, err := explore.Run(context.Background(), o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Verdict, r.Violated)
+	fmt.Println(r.Counterexample.Shows)
+	// Output:
+	// violated belief-implies-ownership
+	// C2 acts as leader under token 1, but the store's tenure is C1 under 2
+}
+
 // The schedule that leads to the state that waits longest for a leader: the
 // renewal that is left on its way will be granted to a term that is over.
 func ExampleOptions_Lead() {

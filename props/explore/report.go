@@ -75,7 +75,7 @@ func (c ClientStates) String() string {
 	case c.Stopped == sim.Crash:
 		return "crashed"
 	case c.Phase >= lease.Leading && !c.Acting:
-		s += ", over"
+		s += ", past its deadline"
 	}
 	if c.Working {
 		s += ", working"
@@ -152,6 +152,10 @@ const finerStates = 10_000_000
 // report says so.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r, err := o.run(ctx)
+	if errors.Is(err, errCalmOrder) {
+		o.calmWaits = true // what else breaks then breaks without it too, or between ticks
+		r, err = o.run(ctx)
+	}
 	var parted *PartedError
 	if !errors.As(err, &parted) || parted.Reductions&sim.Irrelevance == 0 || ctx.Err() != nil {
 		return r, err
@@ -238,8 +242,15 @@ func (s *system) explain(ctx context.Context, r *Report) error {
 		r.Unshown = fmt.Errorf("the search that keeps the way to each state was ended by %w", cmp.Or(context.Cause(ctx), errBounds))
 		return nil
 	}
-	actions, err := again.schedule(path.States, again.fail(path.Steps[len(path.Steps)-1].Label))
+	label := path.Steps[len(path.Steps)-1].Label
+	actions, err := again.schedule(path.States, again.fail(label))
+	if err != nil && sim.Kind(label) == sim.Calm {
+		actions, err = again.inTurn(path.States)
+	}
 	if err != nil {
+		if sim.Kind(label) == sim.Calm && !s.o.calmWaits {
+			return errCalmOrder
+		}
 		return &PartedError{Key: path.States[len(path.States)-1], Reductions: r.Reductions, Why: err}
 	}
 	c := &sim.Schedule{Subject: r.Subject, Config: r.Config, Actions: actions}
@@ -253,6 +264,10 @@ func (s *system) explain(ctx context.Context, r *Report) error {
 	r.Counterexample = c
 	return nil
 }
+
+// errCalmOrder says that what broke in fair time broke by the order in which the
+// clients took their turns there, which is that of the representative alone.
+var errCalmOrder = errors.New("what breaks in fair time depends on the order of turns")
 
 // errBounds is why a second search may end before it finds what the first did.
 var errBounds = errors.New("the bounds of states or memory")

@@ -2,7 +2,9 @@ package explore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 
 	"fencepost/model"
 	"fencepost/props/sim"
@@ -78,4 +80,58 @@ func (s *system) fail(label uint8) func(*sim.World, func(*sim.Action) bool) bool
 		})
 		return found && do(&failing)
 	}
+}
+
+// inTurn is the actions along a path to a state that breaks something in fair
+// time, where the clients take their turns one after the other: as that depends
+// on which of them is which, under whatever names it breaks.
+func (s *system) inTurn(path [][]byte) ([]sim.Action, error) {
+	actions, err := s.schedule(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]int, s.o.Clients)
+	for i := range names {
+		names[i] = i
+	}
+	for more := true; more; more = nextOrder(names) {
+		w := s.start
+		renamed := make([]sim.Action, 0, len(actions)+1)
+		for _, a := range actions {
+			b := a
+			for i, j := range names {
+				if a.Who == sim.ClientNode(i) {
+					b.Who = sim.ClientNode(j)
+				}
+				b.Rates[sim.ClientNode(j)] = a.Rates[sim.ClientNode(i)]
+			}
+			w.Apply(&b)
+			renamed = append(renamed, b)
+		}
+		fair := s.fair
+		fair.ID = int32(len(renamed) + 1)
+		if w.Apply(&fair); w.Violated() != 0 {
+			return append(renamed, fair), nil
+		}
+	}
+	return nil, errors.New("it breaks in fair time under no names of the clients")
+}
+
+// nextOrder goes on to the next permutation in lexicographic order, if there is
+// one.
+func nextOrder(x []int) bool {
+	i := len(x) - 2
+	for i >= 0 && x[i] >= x[i+1] {
+		i--
+	}
+	if i < 0 {
+		return false
+	}
+	j := len(x) - 1
+	for x[j] <= x[i] {
+		j--
+	}
+	x[i], x[j] = x[j], x[i]
+	slices.Reverse(x[i+1:])
+	return true
 }

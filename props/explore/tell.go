@@ -68,9 +68,24 @@ func (r *Report) Claim() string {
 	case x.Failed:
 		return fmt.Sprintf("%v breaks within %s, and nothing breaks within fewer", r.First.Invariant, counted(x.FailDepth, "action"))
 	case x.Complete:
-		return fmt.Sprintf("complete: %s, which are all that schedules of any length reach in such a world", counted(x.States, "state"))
+		claim := fmt.Sprintf("complete: %s, which are all that schedules of any length reach in this world", counted(x.States, "state"))
+		if n := r.Missed(); n > 0 {
+			claim += fmt.Sprintf("; but %d of %d things that must happen sometimes never did", n, len(r.Sometimes))
+		}
+		return claim
 	}
 	return bounded + ", and nothing broke; nothing is known of longer ones"
+}
+
+// Missed is how many of the properties that must be reached sometimes never
+// were: of those the exploration has shown nothing.
+func (r *Report) Missed() (n int) {
+	for _, s := range r.Sometimes {
+		if s.Steps == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Accuracy says how states were told apart.
@@ -89,7 +104,7 @@ func (r *Report) Checked() string {
 		s = "a first search was given up, since worlds that it took for one went on differently: what its reductions rest on does not hold for these rules; "
 	}
 	if r.Compared > 0 {
-		s += fmt.Sprintf("%s of real runs went on as those that stand for them did", counted(r.Compared, "world"))
+		s += fmt.Sprintf("reductions checked: %s of real runs compared with those that stand for them, none differed", counted(r.Compared, "world"))
 	}
 	return s
 }
@@ -130,7 +145,7 @@ func (r *Report) Settled() (judged model.Set, others []Unjudged) {
 		case v == model.Linearizability:
 			why = "it takes whole histories; random schedules and recorded histories are judged by it"
 		case !r.Judged.Has(v):
-			why = "it was left out"
+			why = "it was not asked for"
 			if v == model.Lockstep {
 				why = "it takes several times as many states, and must be asked for"
 			}

@@ -15,7 +15,7 @@ func TestClaimSaysNoMoreThanWasFound(t *testing.T) {
 		found model.Exploration
 		want  string
 	}{
-		{model.Exploration{States: 110_892, Depth: 31, Complete: true}, "complete: 110,892 states, which are all that schedules of any length reach in such a world"},
+		{model.Exploration{States: 110_892, Depth: 31, Complete: true}, "complete: 110,892 states, which are all that schedules of any length reach in this world"},
 		{model.Exploration{States: 1234, Depth: 1, Bounded: "states"}, "bounded at 1,234 states: every schedule of up to 1 action was covered, and nothing broke; nothing is known of longer ones"},
 		{model.Exploration{States: 99, Depth: 7, Failed: true, FailDepth: 7}, "belief-safety breaks within 7 actions, and nothing breaks within fewer"},
 		{model.Exploration{States: 1, Depth: 5, Failed: true, FailDepth: 7, Bounded: "memory"}, "belief-safety breaks within 7 actions, perhaps within fewer: bounded at 1 state: every schedule of up to 5 actions was covered"},

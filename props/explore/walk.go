@@ -368,7 +368,7 @@ func (k *walker) wait(state []byte, out *model.Steps) {
 	k.calm.CopyFrom(&k.base)
 	began := k.calm.Now()
 	k.calm.Apply(&k.s.fair)
-	if k.calm.Violated() != 0 {
+	if v := k.calm.Violated(); v != 0 && (!k.s.o.calmWaits || v.Has(model.Availability)) {
 		k.fail(out, sim.Calm, 0)
 	}
 	took := k.calm.Now() - began

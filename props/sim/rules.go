@@ -48,7 +48,10 @@ type StoreState struct {
 }
 
 // StoreRules is a lease store as one node: handle a request at its own clock,
-// answer, come back from durable state.
+// answer, come back from durable state. It keeps nothing itself: all that it
+// remembers is in s, and what the Record has no field for in s.Scratch, whose
+// numbers [Subject].Layout gives a meaning. An answer begins with
+// [lease.Request.To], which echoes what the client knows it by.
 type StoreRules interface {
 	Handle(s *StoreState, now Clocks, lockDelay time.Duration, req lease.Request) lease.Reply
 	// Restart brings the store back with a clock that reads now.

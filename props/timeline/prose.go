@@ -86,6 +86,9 @@ func (s *story) moment(i int) (m moment, shown bool) {
 			m.text += fmt.Sprintf(": the highest token is %d", e.Token)
 		}
 	case model.KindDrift:
+		if !s.drifts(i) {
+			return m, false
+		}
 		say("%s's clock runs at %s of true time", who, percent(e.Value))
 		if e.Value == 1_000_000 {
 			m.routine = clockTrue
@@ -258,6 +261,24 @@ func (s *story) loses(i int) (m moment, shown bool) {
 		m.routine = lostMessage
 	}
 	return m, true
+}
+
+// drifts reports whether from event i on a clock runs at another rate than
+// before: a rate that changes again at the same instant was never kept, and
+// where an advance ends and another begins it mostly does not change at all.
+func (s *story) drifts(i int) bool {
+	e := &s.events[i]
+	for j := i + 1; j < len(s.events) && s.events[j].At == e.At; j++ {
+		if n := &s.events[j]; n.Kind == model.KindDrift && n.Node == e.Node {
+			return false
+		}
+	}
+	before := s.rates[e.Node]
+	s.rates[e.Node] = e.Value
+	if before == 0 {
+		before = 1_000_000
+	}
+	return e.Value != before
 }
 
 func (s *story) name(n model.Node) string { return nameOf(s.names, n) }

@@ -117,6 +117,7 @@ type story struct {
 
 	lanes   [model.MaxNodes]lane
 	since   [model.MaxNodes]int64 // asleep or down since
+	rates   [model.MaxNodes]int64 // of the clocks, in parts per million; 0: true so far
 	moments []moment
 
 	handled int  // the index of the event by which the last moment was a request handled; -1 if it was none
