@@ -102,8 +102,6 @@ type Options struct {
 	// Workers is how many goroutines search; 0: as many as there are cores.
 	Workers  int
 	Progress *model.ExploreProgress
-
-	calmWaits bool // nothing but availability is judged in fair time
 }
 
 // Default is the main job: two clients and two messages in flight.

@@ -151,10 +151,9 @@ const finerStates = 10_000_000
 // without that reduction, which takes many times as many states; Parted in the
 // report says so.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	r, err := o.run(ctx)
+	r, err := o.run(ctx, false)
 	if errors.Is(err, errCalmOrder) {
-		o.calmWaits = true // what else breaks then breaks without it too, or between ticks
-		r, err = o.run(ctx)
+		r, err = o.run(ctx, true)
 	}
 	var parted *PartedError
 	if !errors.As(err, &parted) || parted.Reductions&sim.Irrelevance == 0 || ctx.Err() != nil {
@@ -162,13 +161,14 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	o.Reductions = parted.Reductions &^ sim.Irrelevance
 	o.MaxStates = cmp.Or(o.MaxStates, finerStates)
-	if r, err = o.run(ctx); r != nil {
+	if r, err = o.run(ctx, false); r != nil {
 		r.Parted = parted
 	}
 	return r, err
 }
 
-func (o Options) run(ctx context.Context) (*Report, error) {
+// run explores once. onlyWaits judges nothing but availability in fair time.
+func (o Options) run(ctx context.Context, onlyWaits bool) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -177,6 +177,7 @@ func (o Options) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{Subject: o.Subject.Name, Config: o.Config(), Faults: o.Faults, Judged: o.judged(), Reductions: s.space().Reductions()}
+	s.onlyWaits = onlyWaits
 	searching, stop := context.WithCancel(ctx)
 	defer stop()
 	s.stop = stop
@@ -237,6 +238,7 @@ func (s *system) explain(ctx context.Context, r *Report) error {
 	if err != nil {
 		return err
 	}
+	again.onlyWaits = s.onlyWaits
 	path, ok := model.Shortest(ctx, again, model.ExploreOptions{MaxDepth: r.Found.FailDepth, MaxStates: s.o.MaxStates, MaxMemory: s.o.MaxMemory, Sometimes: someCount})
 	if !ok {
 		r.Unshown = fmt.Errorf("the search that keeps the way to each state was ended by %w", cmp.Or(context.Cause(ctx), errBounds))
@@ -248,7 +250,7 @@ func (s *system) explain(ctx context.Context, r *Report) error {
 		actions, err = again.inTurn(path.States)
 	}
 	if err != nil {
-		if sim.Kind(label) == sim.Calm && !s.o.calmWaits {
+		if sim.Kind(label) == sim.Calm && !s.onlyWaits {
 			return errCalmOrder
 		}
 		return &PartedError{Key: path.States[len(path.States)-1], Reductions: r.Reductions, Why: err}

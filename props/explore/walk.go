@@ -39,14 +39,15 @@ var sometimesNames = [someCount]string{
 
 // system is the worlds as [model.Explore] walks them.
 type system struct {
-	o       *Options
-	start   sim.World
-	fair    sim.Action
-	waits   bool         // every state is given fair time
-	target  []byte       // the state that is looked for, where one is
-	rates   []int32      // of a clock in one tick; zero for the true one
-	advance []sim.Action // by all combinations of rates
-	walkers []*walker
+	o         *Options
+	start     sim.World
+	fair      sim.Action
+	waits     bool         // every state is given fair time
+	onlyWaits bool         // and nothing but availability is judged in it
+	target    []byte       // the state that is looked for, where one is
+	rates     []int32      // of a clock in one tick; zero for the true one
+	advance   []sim.Action // by all combinations of rates
+	walkers   []*walker
 
 	stop   func() // ends a search that compares worlds; nil: it does not
 	mu     sync.Mutex
@@ -368,7 +369,7 @@ func (k *walker) wait(state []byte, out *model.Steps) {
 	k.calm.CopyFrom(&k.base)
 	began := k.calm.Now()
 	k.calm.Apply(&k.s.fair)
-	if v := k.calm.Violated(); v != 0 && (!k.s.o.calmWaits || v.Has(model.Availability)) {
+	if v := k.calm.Violated(); v != 0 && (!k.s.onlyWaits || v.Has(model.Availability)) {
 		k.fail(out, sim.Calm, 0)
 	}
 	took := k.calm.Now() - began
