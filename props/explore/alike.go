@@ -153,10 +153,13 @@ const (
 // leaves out because no rule looks at it, a rule with a fault may look at: the
 // search would never see it, but a real World does not forget.
 func (k *walker) stroll(state []byte) {
+	if k.s.stop == nil {
+		return
+	}
 	h := fnv.New64a()
 	h.Write(state)
 	seed := h.Sum64()
-	if k.s.stop == nil || seed%strollEvery != 0 {
+	if seed%strollEvery != 0 {
 		return
 	}
 	if k.twins == nil {
