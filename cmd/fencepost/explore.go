@@ -246,7 +246,9 @@ func (x *exploration) writeLongest(ctx context.Context, file string) (string, er
 	case x.report.Fair == nil || x.report.Fair.Key == nil:
 		return "", errors.New("no state was given fair time: availability was not judged")
 	}
-	s, err := x.options.Lead(ctx, x.report.Fair.Key)
+	o := x.options
+	o.Reductions = x.report.Reductions // that the key was made by
+	s, err := o.Lead(ctx, x.report.Fair.Key)
 	if err != nil {
 		return "", err
 	}

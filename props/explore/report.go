@@ -151,18 +151,24 @@ const finerStates = 10_000_000
 // without that reduction, which takes many times as many states; Parted in the
 // report says so.
 func Run(ctx context.Context, o Options) (*Report, error) {
-	r, err := o.run(ctx, false)
-	if errors.Is(err, errCalmOrder) {
-		r, err = o.run(ctx, true)
-	}
+	r, err := o.search(ctx)
 	var parted *PartedError
 	if !errors.As(err, &parted) || parted.Reductions&sim.Irrelevance == 0 || ctx.Err() != nil {
 		return r, err
 	}
 	o.Reductions = parted.Reductions &^ sim.Irrelevance
 	o.MaxStates = cmp.Or(o.MaxStates, finerStates)
-	if r, err = o.run(ctx, false); r != nil {
+	if r, err = o.search(ctx); r != nil {
 		r.Parted = parted
+	}
+	return r, err
+}
+
+// search explores, and again if what broke in fair time cannot be shown.
+func (o Options) search(ctx context.Context) (*Report, error) {
+	r, err := o.run(ctx, false)
+	if errors.Is(err, errCalmOrder) {
+		return o.run(ctx, true)
 	}
 	return r, err
 }
