@@ -278,14 +278,13 @@ func (k *walker) Expand(state []byte, out *model.Steps) {
 // at its own. It is impossible where what befalls one client in that time
 // changes the part of another in the key, and not worth it for a single clock.
 func (k *walker) drift(out *model.Steps) bool {
-	var timed [sim.MaxClients]bool
-	n, clients := 0, k.s.o.Clients
+	clocks, clients := 0, k.s.o.Clients // that matter
 	for i := range clients {
-		if timed[i] = !k.space.Timeless(i); timed[i] {
-			n++
+		if !k.space.Timeless(i) {
+			clocks++
 		}
 	}
-	if n < 2 || len(k.s.rates) < 2 {
+	if clocks < 2 || len(k.s.rates) < 2 {
 		return false
 	}
 	var over [3][sim.MaxClients]bool // terms that end meanwhile

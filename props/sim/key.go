@@ -3,7 +3,9 @@ package sim
 import (
 	"bytes"
 	"fmt"
+	"time"
 
+	"fencepost/impl/lease"
 	"fencepost/model"
 )
 
@@ -157,3 +159,69 @@ func (sp *Space) Idle(i int) bool { return sp.tightClient && sp.c.idle[i] }
 // Same reports whether message i of the World last decoded equals the one
 // before it.
 func (sp *Space) Same(i int) bool { return sp.red&MessageOrder != 0 && sp.c.same[i] }
+
+// bears notes, while a World is made, who may act under a token.
+func (c *codec) bears(t uint64, by model.Owner) {
+	if c.reading && !c.odd && t > c.shift && by.Node != 0 {
+		c.bearer[(t-c.shift)&63] = by
+	}
+}
+
+// resume puts client i into its state.
+func (c *codec) resume(i int, acting bool) {
+	cl, st := &c.w.clients[i], &c.state[i]
+	c.idle[i] = st.phase == lease.Campaigning
+	cl.SetState(lease.ClientState{Holder: holderOf(st.by), Phase: st.phase, Working: st.working, Token: lease.Token(st.token),
+		Deadline: time.Duration(st.deadline), NextSend: time.Duration(st.nextSend), NextFence: time.Duration(st.nextFence)})
+	cl.acting, cl.phase, cl.deadline, cl.since = acting, st.phase, time.Duration(st.deadline), c.w.counted(ClientNode(i))
+	cl.term, cl.token = model.Owner{}, 0
+	if st.phase != lease.Campaigning || acting {
+		cl.term, cl.token = st.by, st.token
+	}
+	if c.w.nodes[ClientNode(i)].crashed {
+		cl.phase = lease.Campaigning
+	}
+	c.bears(st.token, st.by)
+}
+
+// restore makes the World of what was read.
+func (c *codec) restore() {
+	w, sp := c.w, c.sp
+	token := c.rec.token
+	if sp.tightStore && !c.odd {
+		c.refs[refTenure], c.refs[refJudged] = c.refs[refHolder], c.refs[refHolder]
+	}
+	if !c.odd {
+		w.tenure.token, c.mem.Last, c.mem.Token = token, token, token
+	}
+	w.tenure.owner, w.tenure.running = c.refs[refTenure], c.running
+	w.store.Record = lease.Record{Expires: time.Duration(c.rec.expires), Durable: lease.Durable{Token: lease.Token(token),
+		Holder: holderOf(c.refs[refHolder]), TTL: time.Duration(c.rec.ttl), Status: c.rec.status}}
+	w.store.Scratch.Who = holderOf(c.refs[refScratch])
+	c.grants(&w.store.Scratch, &sp.setup.subject.Layout.StoreN)
+	if c.rec.status != lease.Free {
+		c.bears(token, c.refs[refHolder])
+	}
+	if !sp.tightStorage || !sp.tightStore {
+		c.bears(c.mem.Token, c.refs[refJudged])
+	}
+
+	c.mem.Tenure, c.mem.Longest = c.refs[refJudged], sp.full
+	w.monitor.Recall(&c.mem)
+	for t := range uint64(len(c.bearer)) {
+		if o := c.bearer[t]; o.Node != 0 {
+			w.monitor.RememberGrant(o, t+c.shift)
+		}
+	}
+	for i := range sp.clients {
+		if cl := &w.clients[i]; cl.acting {
+			w.monitor.RememberActing(ClientNode(i), cl.term, cl.token)
+		}
+	}
+	if sp.lockstep {
+		c.spec.Owner = c.refs[refSpec]
+		w.lease.Issued = token
+		w.lease.Remember(c.spec)
+		w.guard = model.StorageSpec{Highest: uint64(w.storage.Highest), Values: w.storage.Values}
+	}
+}
