@@ -59,9 +59,6 @@ func (m *Monitor) Terms() iter.Seq[uint64] {
 	}
 }
 
-// Acting is the term under which n acts as leader; token 0: it does not.
-func (m *Monitor) Acting(n Node) (Owner, uint64) { return m.acting[n].Owner, m.acting[n].Token }
-
 // RememberGrant adds a grant to what m remembers; the latest must come last.
 func (m *Monitor) RememberGrant(to Owner, token uint64) { m.grants.add(term{to, token}) }
 

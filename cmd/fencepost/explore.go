@@ -145,9 +145,6 @@ func (c *exploreCmd) options() (o explore.Options, what string, err error) {
 		if err != nil {
 			return o, "", err
 		}
-		if m.Inexpressible != "" {
-			return o, "", fmt.Errorf("no explored world shows %s: %s", m.Name, m.Inexpressible)
-		}
 		o, what = m.Explored(), fmt.Sprintf("the planted bug %s: %s", m.Name, m.Breaks)
 	}
 	for _, f := range []struct{ given, to *int }{

@@ -100,46 +100,44 @@ func (x *twins) differ(w *sim.World) error {
 	return nil
 }
 
-// weights let a run come to terms, successions and stale writes.
+// weights let a walk come to terms, successions and stale writes.
 var weights = map[sim.Kind]int{sim.Deliver: 8, sim.Tick: 4, sim.Advance: 4, sim.Put: 4, sim.Restart: 4, sim.Resume: 4}
 
-// run takes steps from a World, whose messages are of actions up to last, that
-// pick chooses, first a kind and then an action of it. It shows every World that
-// it comes to, until see returns an error.
-func (s *system) run(from *sim.World, last int32, steps int, pick func(n int) int, see func(*sim.World) error) error {
-	w, next := new(sim.World), new(sim.World)
-	w.CopyFrom(from)
-	var can []sim.Action
-	var kinds []sim.Kind
-	for n := range steps {
-		if err := see(w); err != nil {
-			return fmt.Errorf("after %d actions: %w", n, err)
-		}
-		can, kinds = can[:0], kinds[:0]
-		next.CopyFrom(w)
-		s.moves(w, last+int32(n+1), nil, func(a *sim.Action) bool {
-			if next.Apply(a) {
-				if next.Violated() == 0 {
-					can = append(can, *a)
-					if !slices.Contains(kinds, a.Kind) {
-						for range cmp.Or(weights[a.Kind], 1) {
-							kinds = append(kinds, a.Kind)
-						}
-					}
-				}
-				next.CopyFrom(w)
+// enabled appends the actions that do something in w and break nothing. next is
+// room for trying them.
+func (s *system) enabled(can []sim.Action, w, next *sim.World, id int32) []sim.Action {
+	next.CopyFrom(w)
+	s.moves(w, id, nil, func(a *sim.Action) bool {
+		if next.Apply(a) {
+			if next.Violated() == 0 {
+				can = append(can, *a)
 			}
-			return true
-		})
-		if len(can) == 0 {
-			return nil
+			next.CopyFrom(w)
 		}
-		kind := kinds[pick(len(kinds))]
-		can = slices.DeleteFunc(can, func(a sim.Action) bool { return a.Kind != kind })
-		w.Apply(&can[pick(len(can))])
-	}
-	return nil
+		return true
+	})
+	return can
 }
+
+// choose picks first a kind of action, by its weight, and then the actions of
+// that kind; none if no kind has any weight.
+func choose(can []sim.Action, weight func(sim.Kind) int, pick func(n int) int) []sim.Action {
+	var kinds []sim.Kind
+	for i := range can {
+		if k := can[i].Kind; !slices.Contains(kinds, k) {
+			for range weight(k) {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	kind := kinds[pick(len(kinds))]
+	return slices.DeleteFunc(can, func(a sim.Action) bool { return a.Kind != kind })
+}
+
+func weightOf(k sim.Kind) int { return cmp.Or(weights[k], 1) }
 
 // A walk of the real code starts at one state in strollEvery, and goes on for
 // strollSteps actions.
@@ -167,12 +165,19 @@ func (k *walker) stroll(state []byte) {
 		k.twins.brief = true // fair time takes longer than all the rest, and consists of it
 	}
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	err := k.s.run(&k.base, id, strollSteps, rnd.IntN, func(w *sim.World) error {
+	w, next := new(sim.World), new(sim.World)
+	w.CopyFrom(&k.base)
+	var can []sim.Action
+	for n := range int32(strollSteps) {
 		k.compared++
-		return k.twins.differ(w)
-	})
-	if err != nil {
-		k.s.part(&PartedError{Key: bytes.Clone(state), Reductions: k.space.Reductions(), Why: err})
+		if err := k.twins.differ(w); err != nil {
+			k.s.part(&PartedError{Key: bytes.Clone(state), Reductions: k.space.Reductions(), Why: fmt.Errorf("after %d actions: %w", n, err)})
+			return
+		}
+		if can = choose(k.s.enabled(can[:0], w, next, id+n+1), weightOf, rnd.IntN); len(can) == 0 {
+			return
+		}
+		w.Apply(&can[rnd.IntN(len(can))])
 	}
 }
 

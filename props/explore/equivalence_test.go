@@ -152,9 +152,6 @@ func TestWorldsOfPlantedBugsGoOnAlike(t *testing.T) {
 	most := spent(t).bug
 	compared := 0
 	for _, m := range mutant.All() {
-		if m.Inexpressible != "" {
-			continue
-		}
 		n, err := part(newTwins(t, m.Explored(), sim.SpaceOptions{Reductions: sim.AllReductions}), 1, most)
 		if err != nil {
 			t.Errorf("%s, after %d pairs: %v", m.Name, n, err)
@@ -210,9 +207,6 @@ func TestWrongKeysAreFoundOut(t *testing.T) {
 // found out: none of them declares one in vain.
 func TestUndeclaredUnsoundnessIsFoundOut(t *testing.T) {
 	for _, m := range mutant.All() {
-		if m.Inexpressible != "" {
-			continue
-		}
 		for _, r := range m.Subject.Layout.Unsound.All() {
 			if r == sim.IncarnationRanks {
 				continue // without which there would be no key

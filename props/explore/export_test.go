@@ -1,9 +1,7 @@
 package explore
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"fencepost/props/sim"
 )
@@ -41,7 +39,7 @@ func (t *Twins) Walk(steps int, pick func(n int) int) (pairs int, err error) {
 	of := func(k sim.Kind) int {
 		n, drawn := weight[k]
 		if !drawn {
-			n = cmp.Or(weights[k], 1) * pick(3)
+			n = weightOf(k) * pick(3)
 			switch k {
 			case sim.Deliver, sim.Tick, sim.Advance: // without which nothing goes on
 				n += weights[k]
@@ -57,29 +55,12 @@ func (t *Twins) Walk(steps int, pick func(n int) int) (pairs int, err error) {
 		if err := t.x.differ(&t.w); err != nil {
 			return pairs, fmt.Errorf("after %d actions: %w", pairs-1, err)
 		}
-		var can []sim.Action
-		var kinds []sim.Kind
-		t.next.CopyFrom(&t.w)
-		s.moves(&t.w, int32(pairs), nil, func(a *sim.Action) bool {
-			if !t.next.Apply(a) {
-				return true
-			}
-			if t.next.Violated() == 0 && of(a.Kind) > 0 {
-				can = append(can, *a)
-				if !slices.Contains(kinds, a.Kind) {
-					kinds = append(kinds, slices.Repeat([]sim.Kind{a.Kind}, of(a.Kind))...)
-				}
-			}
-			t.next.CopyFrom(&t.w)
-			return true
-		})
+		can := choose(s.enabled(nil, &t.w, &t.next, int32(pairs)), of, pick)
 		if len(can) == 0 {
 			break
 		}
-		kind := kinds[pick(len(kinds))]
-		can = slices.DeleteFunc(can, func(a sim.Action) bool { return a.Kind != kind })
 		a := &can[pick(len(can))]
-		if eager && kind == sim.Deliver && pick(8) > 0 {
+		if eager && a.Kind == sim.Deliver && pick(8) > 0 {
 			for i := range can {
 				if can[i].Msg.Action > a.Msg.Action {
 					a = &can[i]

@@ -69,7 +69,7 @@ func (f Faults) Names() (names []string) {
 
 // Options are the worlds to explore, and how far.
 type Options struct {
-	// Subject is what runs: [sim.Builtin] or a planted bug.
+	// Subject is what runs: [sim.Builtin], a planted bug, or rules of one's own.
 	Subject sim.Subject
 	// Clients are 1 to [sim.MaxClients].
 	Clients int
@@ -129,13 +129,13 @@ func (o *Options) grains() int {
 	return o.Drift
 }
 
-// tick is how much time passes at once.
-func (o *Options) tick() time.Duration { return time.Duration(o.grains()) * Grain }
+// Tick is how much time passes at once.
+func (o *Options) Tick() time.Duration { return time.Duration(o.grains()) * Grain }
 
 // Config is the set-up of the explored worlds.
 func (o *Options) Config() sim.Config {
-	ttl := time.Duration(o.TTL) * o.tick()
-	l := lease.Config{TTL: ttl, RetryInterval: Grain, LockDelay: time.Duration(o.LockDelay) * o.tick(), Barrier: o.Barrier}
+	ttl := time.Duration(o.TTL) * o.Tick()
+	l := lease.Config{TTL: ttl, RetryInterval: Grain, LockDelay: time.Duration(o.LockDelay) * o.Tick(), Barrier: o.Barrier}
 	if o.Drift >= 2 {
 		l.MaxDriftRate = 1 / float64(o.Drift)
 	}
@@ -189,7 +189,7 @@ func (o *Options) Validate() error {
 func (o *Options) calm() (a sim.Action, promised bool) {
 	cfg := o.Config()
 	window := cfg.Lease.SafeWindow()
-	a = sim.Action{ID: math.MaxInt32, Kind: sim.Calm, Delay: Grain, Every: o.tick()}
+	a = sim.Action{ID: math.MaxInt32, Kind: sim.Calm, Delay: Grain, Every: o.Tick()}
 	for 4*a.Delay+a.Every >= window {
 		switch {
 		case a.Every > Grain:
@@ -200,6 +200,6 @@ func (o *Options) calm() (a sim.Action, promised bool) {
 			return a, false
 		}
 	}
-	a.D = 3*(cfg.Lease.TTL+cfg.Lease.LockDelay) + 8*o.tick() + 16*a.Delay
+	a.D = 3*(cfg.Lease.TTL+cfg.Lease.LockDelay) + 8*o.Tick() + 16*a.Delay
 	return a, true
 }

@@ -43,7 +43,7 @@ func (s *system) schedule(path [][]byte, last func(w *sim.World, do func(*sim.Ac
 		return w.Violated() != 0
 	}
 	if last != nil && !last(&w, do) {
-		return nil, fmt.Errorf("the last step of a path does not fail where it should: two worlds with one key differ")
+		return nil, errors.New("the last step of a path does not fail where it should: two worlds with one key differ")
 	}
 	return actions, nil
 }

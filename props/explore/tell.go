@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"fencepost/model"
 	"fencepost/props/sim"
@@ -19,16 +18,13 @@ func (f Faults) String() string {
 	return strings.Join(f.Names(), ", ")
 }
 
-// Tick is how much time passes at once.
-func (o *Options) Tick() time.Duration { return o.tick() }
-
 // String says in one phrase which worlds these are, without the subject and
 // the faults.
 func (o Options) String() string {
 	parts := []string{
 		counted(o.Clients, "client"),
 		"up to " + counted(o.Messages, "message") + " in flight",
-		fmt.Sprintf("a TTL of %s of %v", counted(o.TTL, "tick"), o.tick()),
+		fmt.Sprintf("a TTL of %s of %v", counted(o.TTL, "tick"), o.Tick()),
 	}
 	if o.Drift >= 2 {
 		parts = append(parts, fmt.Sprintf("a drift bound of 1/%d", o.Drift))
@@ -116,7 +112,7 @@ func (o *Options) Assumed() []string {
 		clocks = fmt.Sprintf("in each the clock of each client runs at %d/%d, 1 or %d/%d of the store's", o.Drift-1, o.Drift, o.Drift+1, o.Drift)
 	}
 	return []string{
-		fmt.Sprintf("time passes in ticks of %v, between which everything happens; %s", o.tick(), clocks),
+		fmt.Sprintf("time passes in ticks of %v, between which everything happens; %s", o.Tick(), clocks),
 		"there is one store and one storage, and nobody poses as a client",
 		fmt.Sprintf("what is sent while %s in flight is lost", are(o.Messages, "message")),
 		fmt.Sprintf("each write is of one of two values, to %s", counted(o.Keys, "key")),

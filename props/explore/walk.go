@@ -67,7 +67,7 @@ func newSystem(o *Options) (*system, error) {
 	if o.Faults&Drifting != 0 {
 		s.rates = append(s.rates, million-million/int32(o.Drift), million+million/int32(o.Drift))
 	}
-	s.advance = []sim.Action{{Kind: sim.Advance, D: o.tick()}}
+	s.advance = []sim.Action{{Kind: sim.Advance, D: o.Tick()}}
 	for i := range o.Clients {
 		var next []sim.Action
 		for _, a := range s.advance {
@@ -156,7 +156,7 @@ func (s *system) moves(w *sim.World, id int32, of *sim.Space, yield func(*sim.Ac
 			return
 		}
 		if f&WallJumps != 0 {
-			for _, d := range [...]time.Duration{-s.o.tick(), s.o.tick()} {
+			for _, d := range [...]time.Duration{-s.o.Tick(), s.o.Tick()} {
 				a = sim.Action{ID: id, Kind: sim.Jump, Who: n, D: d}
 				if !yield(&a) {
 					return

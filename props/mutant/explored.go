@@ -16,9 +16,6 @@ import (
 //   - Availability is judged only if May has nothing else that exploration can
 //     judge: a calm is one action with many steps in it, and would hide what the
 //     other invariants tell step by step.
-//
-// If Inexpressible says why there are no such worlds, exploring these finds
-// nothing.
 func (m Mutant) Explored() explore.Options {
 	o := explore.Default()
 	o.Subject = m.Subject

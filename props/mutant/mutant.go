@@ -47,8 +47,6 @@ type Mutant struct {
 	// Explore, where set, leads to worlds, among all of which the bug shows;
 	// nil: it does in those of [explore.Default]. See [Mutant.Explored].
 	Explore func(*explore.Options)
-	// Inexpressible says why no explored world shows the bug; empty: one does.
-	Inexpressible string
 }
 
 // Judged is the set of invariants to hunt m by. Lockstep would tell of any bug

@@ -103,9 +103,6 @@ func TestTheVerdictIsTheSameWithoutEachReduction(t *testing.T) {
 	reductions := sim.AllReductions.All()
 	var runs []unreduced
 	for _, m := range All() {
-		if m.Inexpressible != "" {
-			continue
-		}
 		s := stored(t, m)
 		if (race || testing.Short()) && len(s.Actions) > 5 {
 			continue // the shallow ones take no time

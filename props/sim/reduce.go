@@ -3,6 +3,7 @@ package sim
 import (
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,19 +41,16 @@ var reductionNames = [...]string{"time-shift", "saturation", "token-ranks", "inc
 
 // String is the names, apart by commas.
 func (r Reductions) String() string {
-	out := ""
+	var names []string
 	for i, name := range reductionNames {
 		if r&(1<<i) != 0 {
-			if out != "" {
-				out += ", "
-			}
-			out += name
+			names = append(names, name)
 		}
 	}
-	return out
+	return strings.Join(names, ", ")
 }
 
-// All yields each reduction of the set.
+// All are the reductions of the set, each by itself.
 func (r Reductions) All() (each []Reductions) {
 	for i := range reductionNames {
 		if r&(1<<i) != 0 {
