@@ -18,7 +18,7 @@ func TestAFaultInTheBuiltInRulesIsNotExploredAway(t *testing.T) {
 			continue
 		}
 		o := m.Explored()
-		o.Presume, o.MaxStates = true, 100_000
+		o.Presume, o.MaxStates, o.Workers = true, 100_000, 1
 		r, err := explore.Run(t.Context(), o)
 		if err != nil {
 			t.Logf("%s: %v", m.Name, err)
