@@ -4,15 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"sort"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 )
 
 // DefaultMemory bounds, about, what the searches of one Check may hold.
@@ -149,134 +143,6 @@ func listOps(fams []family) string {
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ", ")
-}
-
-// decide searches every partition, on as many processors as there are.
-func (v *Verdict) decide(ctx context.Context, o Options) {
-	v.Partitions = make([]Partition, len(v.parts))
-	workers := min(runtime.GOMAXPROCS(0), len(v.parts))
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range workers {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(v.parts); i = next.Add(1) - 1 {
-				v.Partitions[i] = v.parts[i].decide(ctx, v.h, o.Memory/int64(workers))
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// A service that is right explains itself quickly; one that is wrong makes the
-// search try everything. So a look first tries plainly, for some moves an
-// operation, and then cleverly, at more cost a move.
-const (
-	plainMoves = 50
-	lookMoves  = 100_000
-	lastMoves  = 10_000_000 // of the look after which there is no other
-)
-
-// look searches a partition, for the given number of moves where it has no
-// answer sooner.
-func look(ctx context.Context, h *History, p *partition, memory int64, moves int) (*search, porcupine.CheckResult) {
-	plain := newSearch(ctx, h, p, memory)
-	plain.limit = plainMoves * (100 + len(p.actions))
-	if result := plain.run(); result != porcupine.Unknown {
-		return plain, result
-	}
-	patient := newSearch(ctx, h, p, memory)
-	patient.limit, patient.eager, patient.patient = min(moves, lookMoves), true, true
-	if result := patient.run(); result == porcupine.Ok {
-		return patient, result
-	}
-	eager := newSearch(ctx, h, p, memory)
-	eager.limit, eager.eager = moves, true
-	return eager, eager.run()
-}
-
-// decide judges one partition. Where it is wrong, the search soonest fails on
-// the shortest beginning of the history that has no explanation, because the
-// least is to be tried there. So a partition that a look leaves undecided is
-// judged by that.
-func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
-	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: len(p.spans)}
-	for _, s := range p.spans {
-		if s.Type == Info {
-			out.Unknown++
-		}
-	}
-	if p.p.explained(h.effects) {
-		return out
-	}
-	s, result := look(ctx, h, &p.p, memory, lookMoves)
-	if result == porcupine.Ok {
-		return out
-	}
-	first, window, found := p.beginning(ctx, h, memory, s)
-	if result == porcupine.Unknown && !found {
-		if s, result = look(ctx, h, &p.p, memory, lastMoves); result == porcupine.Illegal {
-			first, window, found = p.beginning(ctx, h, memory, s)
-		}
-	}
-	switch {
-	case found:
-		e := &h.Events[first.Return]
-		out.Result, out.Line, out.Index = Violated, e.Line, e.Index
-		out.Reason = fmt.Sprintf("no order of the operations explains %s", place(h, first.Op))
-		p.window = window
-	case result == porcupine.Illegal:
-		out.Result, out.Reason = Violated, "no order of the operations explains the answers"
-		p.window = s
-	case result == porcupine.Unknown:
-		out.Result, out.Reason = Unknown, s.stopped
-	}
-	return out
-}
-
-// beginning looks for the first return that has no explanation: whatever comes
-// before it can be explained, and with it nothing can. It also returns the
-// search that failed. It is false if the searches are too long to tell.
-func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *search) (span, *search, bool) {
-	// A search that failed for good explained all before its deepest segment.
-	explained := int64(0)
-	if failed.stopped == "" {
-		before := make(map[int]bool) // by call
-		for _, seg := range failed.segments[:failed.deepest] {
-			for _, i := range seg.known {
-				before[failed.actions[i].Call] = true
-			}
-		}
-		for _, s := range p.spans {
-			if before[s.Call] && s.ret != Unbounded {
-				explained = max(explained, s.ret)
-			}
-		}
-	}
-	// That an operation failed is known when it returned: until then it could
-	// have been the explanation.
-	var returns []span
-	for _, s := range p.spans {
-		if explained < s.ret && s.ret != Unbounded {
-			returns = append(returns, s)
-		}
-	}
-	if len(returns) == 0 {
-		return span{}, nil, false
-	}
-	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
-	try := func(i, moves int) (*search, porcupine.CheckResult) {
-		cut, err := p.family.compile(h, p.model, before(p.spans, returns[i].ret))
-		if err != nil {
-			return failed, porcupine.Unknown
-		}
-		return look(ctx, h, &cut, memory, moves)
-	}
-	i := sort.Search(len(returns)-1, func(i int) bool {
-		_, result := try(i, lookMoves)
-		return result != porcupine.Ok
-	})
-	s, result := try(i, lastMoves)
-	return returns[i], s, result == porcupine.Illegal
 }
 
 // place says where an operation is and what it was.
