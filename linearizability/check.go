@@ -1,7 +1,6 @@
 package linearizability
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,20 +34,10 @@ type Options struct {
 // the question makes no sense: the history is malformed (*SyntaxError), or does
 // not say what the model needs. When ctx ends, what is not decided is unknown.
 func Check(ctx context.Context, h History, o Options) (Verdict, error) {
-	v := Verdict{File: h.Name, Model: o.Model.String(), h: &h}
-	if o.Drift > 0 {
-		h.Meta.Drift = o.Drift
-	}
-	if o.Memory <= 0 {
-		o.Memory = DefaultMemory
-	}
 	if err := h.Validate(); err != nil {
 		return Verdict{}, err
 	}
-	fams := families(o.Model)
-	if fams == nil {
-		return Verdict{}, fmt.Errorf("no model %s: ParseModel lists them", quote(o.Model.Name))
-	}
+	v := Verdict{File: h.Name, Model: o.Model.String(), h: &h}
 	if o.Model.Name == ModelLease && isJepsenLock(&h) {
 		v.Reading = jepsenLockReading
 		var err error
@@ -56,79 +45,53 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
-	leases := o.Model.Name == ModelLease || o.Model.Name == ModelFencepost
-	if leases && o.TTL > 0 {
-		h = withTTL(h, int64(o.TTL))
+	d, err := digestOf(&h, o)
+	if err != nil {
+		return Verdict{}, err
 	}
-	spans := h.spans()
-	for _, f := range fams {
-		parts, err := divide(&h, f, o, spans)
-		if err != nil {
-			return Verdict{}, err
-		}
-		v.parts = append(v.parts, parts...)
-	}
-	v.decide(ctx, o)
-	v.Activity = activity(&h, v.parts, spans)
-	if leases {
-		v.beliefs = terms(&h, spans)
-		v.Findings = findings(&h, spans, v.beliefs)
-	}
-	v.sum(o)
-	v.note(leases)
+	v.decide(ctx, d, h.effects)
 	return v, nil
 }
 
-// part is a partition under check.
-type part struct {
-	family family
-	model  Model
-	key    string
-	spans  []span
-	p      partition
-	// window, if it is violated, is the search that failed on as little of the
-	// history as has no explanation.
-	window *search
-}
-
-// divide sorts the operations into partitions and compiles them.
-func divide(h *History, f family, o Options, spans []span) ([]part, error) {
-	var parts []part
-	var everywhere []span
-	index := make(map[string]int)
-	for _, s := range spans {
-		name := h.Events[s.Call].F
-		checked, known := f.ops[name]
-		if slices.Contains(o.Ignore, name) || known && !checked {
-			continue
-		}
-		if !known {
-			return nil, h.errorAt(s.Call, "f", "the model %s has no operation %s: want %s, or have it ignored", o.Model, quote(name), listOps(families(o.Model)))
-		}
-		if name == f.everywhere {
-			everywhere = append(everywhere, s)
-			continue
-		}
-		key := f.key(h, s.Op)
-		i, ok := index[key]
-		if !ok {
-			i = len(parts)
-			index[key] = i
-			parts = append(parts, part{family: f, model: o.Model, key: key})
-		}
-		parts[i].spans = append(parts[i].spans, s)
+// digestOf digests a history in memory.
+func digestOf(h *History, o Options) (*digest, error) {
+	meta := h.Meta
+	d, err := newDigest(h.Name, &meta, o)
+	if err != nil {
+		return nil, err
 	}
-	for i := range parts {
-		if len(everywhere) > 0 {
-			parts[i].spans = append(parts[i].spans, everywhere...)
-			slices.SortFunc(parts[i].spans, func(a, b span) int { return cmp.Compare(a.call, b.call) })
-		}
-		var err error
-		if parts[i].p, err = f.compile(h, o.Model, parts[i].spans); err != nil {
+	d.events = len(h.Events)
+	for _, s := range h.spans() {
+		if err := d.add(h.operation(s)); err != nil {
 			return nil, err
 		}
 	}
-	return parts, nil
+	return d, d.end()
+}
+
+// operation is one of the history.
+func (h *History) operation(s span) *operation {
+	o := &operation{span: s, file: h.Name, meta: &h.Meta, invoked: &h.Events[s.Call]}
+	if s.Return >= 0 {
+		o.ended = &h.Events[s.Return]
+	}
+	return o
+}
+
+// decide judges what was digested.
+func (v *Verdict) decide(ctx context.Context, d *digest, effects []int) {
+	v.parts, v.meta = d.parts, d.meta
+	v.search(ctx, d.options.Memory, effects)
+	v.Activity = d.facts.activity()
+	for i := range v.parts {
+		v.Activity.Operations += v.parts[i].operations
+	}
+	if d.leases {
+		v.beliefs = d.facts.terms()
+		v.Findings = d.facts.findings(v.beliefs)
+	}
+	v.tell()
+	v.sum(d)
 }
 
 // listOps names the operations of a model.
@@ -145,21 +108,21 @@ func listOps(fams []family) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// place says where an operation is and what it was.
-func place(h *History, op Op) string {
-	e := &h.Events[op.Call]
-	if op.Return >= 0 {
-		e = &h.Events[op.Return]
+// tell says in words where each violated partition has no explanation.
+func (v *Verdict) tell() {
+	for i := range v.Partitions {
+		p := &v.Partitions[i]
+		if p.Result != Violated || p.Reason != "" {
+			continue
+		}
+		e := &v.h.Events[p.stuck.Return]
+		p.Line, p.Index = e.Line, e.Index
+		p.Reason = fmt.Sprintf("no order of the operations explains %s", tellOp(v.h, p.stuck))
 	}
-	where := fmt.Sprintf("event %d", e.Index)
-	if e.Line > 0 {
-		where = fmt.Sprintf("line %d", e.Line)
-	}
-	return fmt.Sprintf("%s: process %d: %s", where, e.Process, describeOp(h, op))
 }
 
 // sum draws the verdict on the whole from those on its parts.
-func (v *Verdict) sum(o Options) {
+func (v *Verdict) sum(d *digest) {
 	v.Result = Holds
 	unknown := 0
 	for _, p := range v.Partitions {
@@ -167,6 +130,7 @@ func (v *Verdict) sum(o Options) {
 			unknown++
 		}
 	}
+	lacks := v.Activity.lacks(d.options.AtLeast)
 	p := slices.IndexFunc(v.Partitions, func(p Partition) bool { return p.Result == Violated })
 	f := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Violates })
 	switch {
@@ -176,24 +140,33 @@ func (v *Verdict) sum(o Options) {
 		v.Result, v.Reason = Violated, v.Findings[f].String()
 	case unknown > 0:
 		v.Result, v.Reason = Unknown, fmt.Sprintf("%d of %d partitions undecided", unknown, len(v.Partitions))
-	case v.Activity.lacks(o.AtLeast) != "":
-		v.Result, v.Reason = Unknown, "too little happened: "+v.Activity.lacks(o.AtLeast)
+	case lacks != "":
+		v.Result, v.Reason = Unknown, "too little happened: "+lacks
+	case d.events == 0:
+		// Nothing was asked of the service, or nothing recorded it.
+		v.Result, v.Reason = Unknown, "no event at all: nothing was recorded"
 	case v.Activity.Operations == 0:
 		v.Reason = "no operation that the model checks: nothing was shown"
-		if len(v.h.Events) == 0 {
-			// Nothing was asked of the service, or nothing recorded it.
-			v.Result, v.Reason = Unknown, "no event at all: nothing was recorded"
-		}
+	}
+	// What weakens the verdict without its being wrong: a name in meta that means
+	// nothing here, such as a misspelt one, and a promise not made.
+	for _, f := range d.meta.Extra {
+		v.Notes = append(v.Notes, fmt.Sprintf("meta has no field %s: it was ignored", quote(f.Name)))
+	}
+	if d.leases && d.meta.Late == Unbounded && v.Result == Holds && v.Reading == "" {
+		v.Notes = append(v.Notes, "meta gives no \"late\": a lease that never lapses would not be noticed")
 	}
 }
 
-// note says what weakens the verdict without its being wrong: a name in meta
-// that means nothing here, such as a misspelt one, and a promise not made.
-func (v *Verdict) note(leases bool) {
-	for _, f := range v.h.Meta.Extra {
-		v.Notes = append(v.Notes, fmt.Sprintf("meta has no field %s: it was ignored", quote(f.Name)))
+// tellOp says where an operation is and what it was.
+func tellOp(h *History, op Op) string {
+	e := &h.Events[op.Call]
+	if op.Return >= 0 {
+		e = &h.Events[op.Return]
 	}
-	if leases && v.h.Meta.Late == Unbounded && v.Result == Holds && v.Reading == "" {
-		v.Notes = append(v.Notes, "meta gives no \"late\": a lease that never lapses would not be noticed")
+	where := fmt.Sprintf("event %d", e.Index)
+	if e.Line > 0 {
+		where = fmt.Sprintf("line %d", e.Line)
 	}
+	return fmt.Sprintf("%s: process %d: %s", where, e.Process, describeOp(h, op))
 }

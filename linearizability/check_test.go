@@ -232,13 +232,13 @@ func TestSearchStopsWithinMemory(t *testing.T) {
 
 func TestPanicOfAModelIsUnknown(t *testing.T) {
 	h := mustRead(t, takeover)
-	f := families(Model{Name: ModelStorage})[0]
-	parts, err := divide(&h, f, Options{Model: Model{Name: ModelStorage}}, h.spans())
+	d, err := digestOf(&h, Options{Model: Model{Name: ModelStorage}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts := d.parts
 	parts[0].p.machine.step = func(any, *action) (any, bool) { panic("odd") }
-	s := newSearch(t.Context(), &h, &parts[0].p, DefaultMemory)
+	s := newSearch(t.Context(), &h.Meta, &d.parts[0].p, DefaultMemory)
 	if result := s.run(); result != porcupine.Unknown || s.stopped != "the model failed: odd" {
 		t.Errorf("%v, %q, want unknown and why", result, s.stopped)
 	}
@@ -280,11 +280,11 @@ func longRegister(n int) History {
 func TestLongHistoryIsCutIntoSegments(t *testing.T) {
 	h := longRegister(5_000)
 	m := Model{Name: ModelRegister, Init: Int(0)}
-	parts, err := divide(&h, families(m)[0], Options{Model: m}, h.spans())
+	d, err := digestOf(&h, Options{Model: m})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSearch(t.Context(), &h, &parts[0].p, DefaultMemory)
+	s := newSearch(t.Context(), &h.Meta, &d.parts[0].p, DefaultMemory)
 	if result := s.run(); result != porcupine.Ok || len(s.segments) < 4 {
 		t.Errorf("%v (%s) in %d segments, want Ok in at least 4", result, s.stopped, len(s.segments))
 	}

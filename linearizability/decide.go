@@ -3,7 +3,6 @@ package linearizability
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sort"
@@ -13,8 +12,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// decide searches every partition, on as many processors as there are.
-func (v *Verdict) decide(ctx context.Context, o Options) {
+// search searches every partition, on as many processors as there are.
+func (v *Verdict) search(ctx context.Context, memory int64, effects []int) {
 	v.Partitions = make([]Partition, len(v.parts))
 	workers := min(runtime.GOMAXPROCS(0), len(v.parts))
 	var wg sync.WaitGroup
@@ -22,7 +21,7 @@ func (v *Verdict) decide(ctx context.Context, o Options) {
 	for range workers {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(v.parts); i = next.Add(1) - 1 {
-				v.Partitions[i] = v.parts[i].decide(ctx, v.h, o.Memory/int64(workers))
+				v.Partitions[i] = v.parts[i].decide(ctx, v.meta, memory/int64(workers), effects)
 			}
 		})
 	}
@@ -40,18 +39,18 @@ const (
 
 // look searches a partition, for the given number of moves where it has no
 // answer sooner.
-func look(ctx context.Context, h *History, p *partition, memory int64, moves int) (*search, porcupine.CheckResult) {
-	plain := newSearch(ctx, h, p, memory)
+func look(ctx context.Context, meta *Meta, p *partition, memory int64, moves int) (*search, porcupine.CheckResult) {
+	plain := newSearch(ctx, meta, p, memory)
 	plain.limit = plainMoves * (100 + len(p.actions))
 	if result := plain.run(); result != porcupine.Unknown {
 		return plain, result
 	}
-	patient := newSearch(ctx, h, p, memory)
+	patient := newSearch(ctx, meta, p, memory)
 	patient.limit, patient.eager, patient.patient = min(moves, lookMoves), true, true
 	if result := patient.run(); result == porcupine.Ok {
 		return patient, result
 	}
-	eager := newSearch(ctx, h, p, memory)
+	eager := newSearch(ctx, meta, p, memory)
 	eager.limit, eager.eager = moves, true
 	return eager, eager.run()
 }
@@ -60,31 +59,24 @@ func look(ctx context.Context, h *History, p *partition, memory int64, moves int
 // the shortest beginning of the history that has no explanation, because the
 // least is to be tried there. So a partition that a look leaves undecided is
 // judged by that.
-func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
-	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: len(p.spans)}
-	for _, s := range p.spans {
-		if s.Type == Info {
-			out.Unknown++
-		}
-	}
-	if p.p.explained(h.effects) {
+func (p *part) decide(ctx context.Context, meta *Meta, memory int64, effects []int) Partition {
+	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: p.operations, Unknown: p.unknown}
+	if p.p.explained(effects) {
 		return out
 	}
-	s, result := look(ctx, h, &p.p, memory, lookMoves)
+	s, result := look(ctx, meta, &p.p, memory, lookMoves)
 	if result == porcupine.Ok {
 		return out
 	}
-	first, window, found := p.beginning(ctx, h, memory, s)
+	first, window, found := p.beginning(ctx, meta, memory, s)
 	if result == porcupine.Unknown && !found {
-		if s, result = look(ctx, h, &p.p, memory, lastMoves); result == porcupine.Illegal {
-			first, window, found = p.beginning(ctx, h, memory, s)
+		if s, result = look(ctx, meta, &p.p, memory, lastMoves); result == porcupine.Illegal {
+			first, window, found = p.beginning(ctx, meta, memory, s)
 		}
 	}
 	switch {
 	case found:
-		e := &h.Events[first.Return]
-		out.Result, out.Line, out.Index = Violated, e.Line, e.Index
-		out.Reason = fmt.Sprintf("no order of the operations explains %s", place(h, first.Op))
+		out.Result, out.stuck = Violated, first.Op
 		p.window = window
 	case result == porcupine.Illegal:
 		out.Result, out.Reason = Violated, "no order of the operations explains the answers"
@@ -98,7 +90,7 @@ func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 // beginning looks for the first return that has no explanation: whatever comes
 // before it can be explained, and with it nothing can. It also returns the
 // search that failed. It is false if the searches are too long to tell.
-func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *search) (span, *search, bool) {
+func (p *part) beginning(ctx context.Context, meta *Meta, memory int64, failed *search) (span, *search, bool) {
 	// A search that failed for good explained all before its deepest segment.
 	explained := int64(0)
 	if failed.stopped == "" {
@@ -127,11 +119,11 @@ func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *
 	}
 	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
 	try := func(i, moves int) (*search, porcupine.CheckResult) {
-		cut, err := p.family.compile(h, p.model, before(p.spans, returns[i].ret))
+		cut, err := p.compile(returns[i].ret)
 		if err != nil {
 			return failed, porcupine.Unknown
 		}
-		return look(ctx, h, &cut, memory, moves)
+		return look(ctx, meta, &cut, memory, moves)
 	}
 	i := sort.Search(len(returns)-1, func(i int) bool {
 		_, result := try(i, lookMoves)

@@ -134,12 +134,6 @@ func (v Value) identity() (string, bool) {
 	return v.Word()
 }
 
-// name returns the text of the named field of an operation, "" if absent.
-func (h *History) name(op Op, field string) string {
-	s, _ := h.field(op, field).identity()
-	return s
-}
-
 // metaFormat is the version of the format that this package reads and writes.
 const metaFormat = 1
 

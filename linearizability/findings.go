@@ -55,30 +55,29 @@ const maxFindings = 10
 
 // report collects findings.
 type report struct {
-	h     *History
+	meta  *Meta
 	found []Finding
 	count map[model.Invariant]int
 }
 
 // add reports what the events of the given operations show.
-func (r *report) add(f Finding, ops ...Op) {
+func (r *report) add(f Finding, shown ...*fact) {
 	if r.count[f.Invariant]++; r.count[f.Invariant] > maxFindings {
 		return
 	}
-	var at []int
-	for _, op := range ops {
-		if op.Return >= 0 && r.h.Events[op.Call].F != "lead" {
-			at = append(at, op.Return)
+	var at []place
+	for _, x := range shown {
+		if x.Return >= 0 && x.kind != factLead {
+			at = append(at, x.returned)
 		} else {
-			at = append(at, op.Call)
+			at = append(at, x.called)
 		}
 	}
-	slices.Sort(at)
-	for _, pos := range slices.Compact(at) {
-		e := &r.h.Events[pos]
-		f.Indexes = append(f.Indexes, e.Index)
-		if e.Line > 0 {
-			f.Lines = append(f.Lines, e.Line)
+	slices.SortFunc(at, func(a, b place) int { return cmp.Compare(a.index, b.index) })
+	for _, p := range slices.Compact(at) {
+		f.Indexes = append(f.Indexes, p.index)
+		if p.line > 0 {
+			f.Lines = append(f.Lines, int(p.line))
 		}
 	}
 	r.found = append(r.found, f)
@@ -87,14 +86,14 @@ func (r *report) add(f Finding, ops ...Op) {
 // findings looks for what an order of the answers alone does not show, or does
 // not name: who believed too long, which token went wrong, which write landed
 // too late. Each invariant is judged by itself.
-func findings(h *History, spans []span, beliefs []term) []Finding {
-	r := &report{h: h, count: make(map[model.Invariant]int)}
+func (x *facts) findings(beliefs []term) []Finding {
+	r := &report{meta: x.meta, count: make(map[model.Invariant]int)}
 	r.overlaps(beliefs)
 	r.continuity(beliefs)
-	g := grantsOf(h, spans)
-	r.tokens(g, spans)
+	g := x.grants()
+	r.tokens(g, x.all)
 	r.led(g, beliefs)
-	r.writes(g, spans, beliefs)
+	r.writes(g, x.all, beliefs)
 	return r.found
 }
 
@@ -141,13 +140,13 @@ func (r *report) overlap(a, b term) {
 	case a.waived != "" || b.waived != "":
 		f.Violates = false
 		why = cmp.Or(a.waived, b.waived)
-	case both <= 2*r.h.Meta.Eps:
+	case both <= 2*r.meta.Eps:
 		f.Violates = false
 		why = "within the error of the time stamps"
 	}
 	f.Text = fmt.Sprintf("%s (token %d) and %s (token %d) both led %s for %v: %s",
 		quote(a.owner), a.token, quote(b.owner), b.token, quote(a.key), duration(both), why)
-	r.add(f, a.op, b.op)
+	r.add(f, a.shown, b.shown)
 }
 
 func duration(ns int64) string {
@@ -160,7 +159,7 @@ func duration(ns int64) string {
 // continuity reports a token under which somebody began to lead twice
 // (invariant 5).
 func (r *report) continuity(beliefs []term) {
-	if r.h.Meta.Tokens == TokensNone {
+	if r.meta.Tokens == TokensNone {
 		return
 	}
 	type tenure struct {
@@ -180,7 +179,7 @@ func (r *report) continuity(beliefs []term) {
 		r.add(Finding{
 			Invariant: model.Continuity, Key: t.key, Blame: BlameClient, Violates: true,
 			Text: fmt.Sprintf("%s began to lead %s under token %d, under which %s had led before", quote(t.owner), quote(t.key), t.token, quote(was.owner)),
-		}, was.op, t.op)
+		}, was.shown, t.shown)
 	}
 }
 
@@ -194,50 +193,48 @@ func (r *report) led(g grants, beliefs []term) {
 		r.add(Finding{
 			Invariant: model.BeliefOwnership, Key: t.key, Blame: BlameClient, Violates: true,
 			Text: fmt.Sprintf("%s led %s under token %d, which it was not granted", quote(t.owner), quote(t.key), t.token),
-		}, t.op)
+		}, t.shown)
 	}
 }
 
 // tokens reports grants whose tokens break monotonicity (invariant 1): one for
 // two owners, one below an earlier one, one granted anew after its release.
-func (r *report) tokens(g grants, spans []span) {
-	if r.h.Meta.Tokens == TokensNone {
+func (r *report) tokens(g grants, all []fact) {
+	if r.meta.Tokens == TokensNone {
 		return
 	}
-	released := make(map[tokenOf]span)
-	for _, s := range spans {
-		if r.h.Events[s.Call].F == "release" && s.Type == OK {
-			token, _ := r.h.field(s.Op, "token").Uint()
-			released[tokenOf{r.h.name(s.Op, "key"), token}] = s
+	released := make(map[tokenOf]*fact)
+	for i := range all {
+		if f := &all[i]; f.kind == factRelease && f.Type == OK {
+			released[tokenOf{f.key, f.token}] = f
 		}
 	}
-	highest := make(map[string]grant)
-	owner := make(map[tokenOf]grant)
+	highest := make(map[string]*fact)
+	owner := make(map[tokenOf]*fact)
 	// In the order of the calls, with the returns that came before each.
 	byReturn := slices.Clone(g.known)
-	slices.SortFunc(byReturn, func(a, b grant) int { return cmp.Compare(a.ret, b.ret) })
-	bad := func(text string, ops ...Op) {
-		f := Finding{Invariant: model.TokenMonotonicity, Key: r.h.name(ops[0], "key"), Blame: BlameStore, Text: text, Violates: true}
-		r.add(f, ops...)
+	slices.SortFunc(byReturn, func(a, b *fact) int { return cmp.Compare(a.ret, b.ret) })
+	bad := func(text string, a, b *fact) {
+		r.add(Finding{Invariant: model.TokenMonotonicity, Key: a.key, Blame: BlameStore, Text: text, Violates: true}, a, b)
 	}
 	for _, b := range g.known {
 		for len(byReturn) > 0 && byReturn[0].ret < b.call {
-			if a := byReturn[0]; a.token > highest[a.key].token {
+			if a := byReturn[0]; highest[a.key] == nil || a.token > highest[a.key].token {
 				highest[a.key] = a
 			}
 			byReturn = byReturn[1:]
 		}
 		t := tokenOf{b.key, b.token}
-		if a, ok := owner[t]; !ok {
+		if a := owner[t]; a == nil {
 			owner[t] = b
 		} else if a.owner != b.owner {
-			bad(fmt.Sprintf("token %d of %s was granted to %s and to %s", b.token, quote(b.key), quote(a.owner), quote(b.owner)), a.Op, b.Op)
+			bad(fmt.Sprintf("token %d of %s was granted to %s and to %s", b.token, quote(b.key), quote(a.owner), quote(b.owner)), a, b)
 		}
-		if a := highest[b.key]; b.token < a.token {
-			bad(fmt.Sprintf("token %d of %s was granted to %s after %d to %s", b.token, quote(b.key), quote(b.owner), a.token, quote(a.owner)), a.Op, b.Op)
+		if a := highest[b.key]; a != nil && b.token < a.token {
+			bad(fmt.Sprintf("token %d of %s was granted to %s after %d to %s", b.token, quote(b.key), quote(b.owner), a.token, quote(a.owner)), a, b)
 		}
-		if a, ok := released[t]; ok && a.ret < b.call {
-			bad(fmt.Sprintf("token %d of %s was granted to %s after its release", b.token, quote(b.key), quote(b.owner)), a.Op, b.Op)
+		if a := released[t]; a != nil && a.ret < b.call {
+			bad(fmt.Sprintf("token %d of %s was granted to %s after its release", b.token, quote(b.key), quote(b.owner)), a, b)
 		}
 	}
 }
@@ -246,76 +243,76 @@ func (r *report) tokens(g grants, spans []span) {
 // the storage had processed (invariant 2), below one that somebody already led
 // under where there is a barrier (9), or under one that was not granted to the
 // sender (10).
-func (r *report) writes(g grants, spans []span, beliefs []term) {
-	h := r.h
+func (r *report) writes(g grants, all []fact, beliefs []term) {
 	type seen struct {
-		place int64
-		span
+		*fact
 		token uint64
 	}
 	byStorage := make(map[string][]seen)
-	for _, s := range spans {
-		f := h.Events[s.Call].F
-		if f != "write" && f != "fence" || s.Return < 0 || s.Type == Info {
+	for i := range all {
+		f := &all[i]
+		if f.kind != factWrite && f.kind != factFence || f.Return < 0 || f.Type == Info {
 			continue
 		}
-		token, _ := h.Events[s.Call].Field("token").Uint()
-		if s.Type == Fail {
-			highest, named := h.Events[s.Return].Field("highest").Uint()
-			switch {
-			case h.errorWord(s.Op) != "stale":
-				continue
-			case named:
-				token = highest
-			default:
-				token++
-			}
+		token := f.token
+		switch {
+		case f.Type == OK:
+		case !f.stale:
+			continue
+		case f.named:
+			token = f.highest
+		default:
+			token++
 		}
-		key := h.name(s.Op, "key")
-		byStorage[key] = append(byStorage[key], seen{s.ret, s, token})
+		byStorage[f.key] = append(byStorage[f.key], seen{f, token})
 	}
 	for _, list := range byStorage {
-		slices.SortFunc(list, func(a, b seen) int { return cmp.Compare(a.place, b.place) })
-		for i := range list {
-			if i > 0 && list[i-1].token > list[i].token {
-				list[i].token, list[i].span = list[i-1].token, list[i-1].span
+		slices.SortFunc(list, func(a, b seen) int { return cmp.Compare(a.ret, b.ret) })
+	}
+	// The highest of those that returned first.
+	highest := make(map[string][]seen, len(byStorage))
+	for key, list := range byStorage {
+		top := slices.Clone(list)
+		for i := range top {
+			if i > 0 && top[i-1].token > top[i].token {
+				top[i] = top[i-1]
 			}
 		}
+		highest[key] = top
 	}
-	for _, s := range spans {
-		if h.Events[s.Call].F != "write" || s.Type != OK {
+	for i := range all {
+		w := &all[i]
+		if w.kind != factWrite || w.Type != OK {
 			continue
 		}
-		token, _ := h.Events[s.Call].Field("token").Uint()
-		key, owner := h.name(s.Op, "key"), h.name(s.Op, "owner")
-		f := Finding{Key: key, Blame: BlameStorage, Violates: true}
-		list := byStorage[key]
-		i, _ := slices.BinarySearchFunc(list, s.call, func(a seen, place int64) int { return cmp.Compare(a.place, place) })
-		if i > 0 && list[i-1].token > token {
+		f := Finding{Key: w.key, Blame: BlameStorage, Violates: true}
+		n, _ := slices.BinarySearchFunc(byStorage[w.key], w.call, func(a seen, place int64) int { return cmp.Compare(a.ret, place) })
+		if n > 0 && highest[w.key][n-1].token > w.token {
+			top := highest[w.key][n-1]
 			f.Invariant = model.StorageSafety
-			f.Text = fmt.Sprintf("a write of %s to %s landed with token %d after the storage had processed %d", quote(owner), quote(key), token, list[i-1].token)
-			r.add(f, list[i-1].Op, s.Op)
+			f.Text = fmt.Sprintf("a write of %s to %s landed with token %d after the storage had processed %d", quote(w.owner), quote(w.key), w.token, top.token)
+			r.add(f, top.fact, w)
 		}
-		if h.Meta.Barrier {
-			r.barrier(s, token, owner, key, beliefs)
+		if r.meta.Barrier {
+			r.barrier(w, beliefs)
 		}
-		if owner != "" && !g.may("", owner, token, s.ret) {
+		if w.owner != "" && !g.may("", w.owner, w.token, w.ret) {
 			f.Invariant, f.Blame = model.Attribution, BlameClient
-			f.Text = fmt.Sprintf("a write of %s to %s landed with token %d, which it was not granted", quote(owner), quote(key), token)
-			r.add(f, s.Op)
+			f.Text = fmt.Sprintf("a write of %s to %s landed with token %d, which it was not granted", quote(w.owner), quote(w.key), w.token)
+			r.add(f, w)
 		}
 	}
 }
 
 // barrier judges one landed write by who had begun to lead before its call.
-func (r *report) barrier(s span, token uint64, owner, key string, beliefs []term) {
-	call := r.h.Events[s.Call].Time - 2*r.h.Meta.Eps
+func (r *report) barrier(w *fact, beliefs []term) {
+	call := w.from - 2*r.meta.Eps
 	for _, t := range beliefs {
-		if t.begun < s.call && t.begin <= call && t.token > token {
+		if t.begun < w.call && t.begin <= call && t.token > w.token {
 			r.add(Finding{
-				Invariant: model.Barrier, Key: key, Blame: BlameClient, Violates: true,
-				Text: fmt.Sprintf("a write of %s to %s landed with token %d after %s had begun to lead under %d", quote(owner), quote(key), token, quote(t.owner), t.token),
-			}, t.op, s.Op)
+				Invariant: model.Barrier, Key: w.key, Blame: BlameClient, Violates: true,
+				Text: fmt.Sprintf("a write of %s to %s landed with token %d after %s had begun to lead under %d", quote(w.owner), quote(w.key), w.token, quote(t.owner), t.token),
+			}, t.shown, w)
 			return
 		}
 	}

@@ -6,16 +6,9 @@ type tokenOf struct {
 	token uint64
 }
 
-// grant is an acquire that succeeded.
-type grant struct {
-	span
-	key, owner string
-	token      uint64
-}
-
 // grants is what a history tells of who was granted which token.
 type grants struct {
-	known   []grant           // in the order of their calls
+	known   []*fact           // acquires that succeeded, in the order of their calls
 	to      map[granted]int64 // place of the first call under which it was granted
 	unknown map[string]int64  // by owner, place of the first call of an unknown acquire
 	lowest  map[string]uint64 // by lease, of the tokens granted on record
@@ -29,31 +22,29 @@ type granted struct {
 	token      uint64
 }
 
-func grantsOf(h *History, spans []span) grants {
+func (x *facts) grants() grants {
 	g := grants{
 		to: make(map[granted]int64), unknown: make(map[string]int64), lowest: make(map[string]uint64),
-		all: h.Meta.First > 0, judge: h.Meta.Tokens != TokensNone,
+		all: x.meta.First > 0, judge: x.meta.Tokens != TokensNone,
 	}
-	for _, s := range spans {
-		if h.Events[s.Call].F != "acquire" {
-			continue
-		}
-		key, owner := h.name(s.Op, "key"), h.name(s.Op, "owner")
-		switch token, ok := h.field(s.Op, "token").Uint(); {
-		case s.Type == Info:
-			if _, seen := g.unknown[owner]; !seen {
-				g.unknown[owner] = s.call
+	for i := range x.all {
+		f := &x.all[i]
+		switch {
+		case f.kind != factAcquire:
+		case f.Type == Info:
+			if _, seen := g.unknown[f.owner]; !seen {
+				g.unknown[f.owner] = f.call
 			}
-		case s.Type == OK && ok:
-			g.known = append(g.known, grant{s, key, owner, token})
-			for _, k := range []granted{{key, owner, token}, {"", owner, token}} {
+		case f.Type == OK && f.hasToken:
+			g.known = append(g.known, f)
+			for _, k := range []granted{{f.key, f.owner, f.token}, {"", f.owner, f.token}} {
 				if _, seen := g.to[k]; !seen {
-					g.to[k] = s.call
+					g.to[k] = f.call
 				}
 			}
-			for _, k := range []string{key, ""} {
-				if low, seen := g.lowest[k]; !seen || token < low {
-					g.lowest[k] = token
+			for _, k := range []string{f.key, ""} {
+				if low, seen := g.lowest[k]; !seen || f.token < low {
+					g.lowest[k] = f.token
 				}
 			}
 		}

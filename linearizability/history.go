@@ -65,6 +65,13 @@ func (e *Event) Field(name string) Value {
 	return Value{}
 }
 
+// clone returns an event that shares no fields with e.
+func (e *Event) clone() *Event {
+	c := *e
+	c.Fields = slices.Clone(e.Fields)
+	return &c
+}
+
 // Has reports whether e has the named field, be it nil.
 func (e *Event) Has(name string) bool {
 	return slices.ContainsFunc(e.Fields, func(f Field) bool { return f.Name == name })
@@ -172,23 +179,3 @@ func (h *History) Faults() iter.Seq[int] {
 
 // Timed reports whether the events have times.
 func (h *History) Timed() bool { return len(h.Events) > 0 && h.Events[0].Time != NoTime }
-
-// field returns the named field of an operation: that of its return if it says
-// something, else that of its call.
-func (h *History) field(op Op, name string) Value {
-	if op.Return >= 0 {
-		if v := h.Events[op.Return].Field(name); !v.IsNil() {
-			return v
-		}
-	}
-	return h.Events[op.Call].Field(name)
-}
-
-// errorAt says what is wrong with one field of an event.
-func (h *History) errorAt(pos int, field, format string, args ...any) error {
-	line := h.Events[pos].Line
-	if line == 0 {
-		line = pos + 1
-	}
-	return &SyntaxError{File: h.Name, Line: line, Field: field, Msg: fmt.Sprintf(format, args...)}
-}

@@ -39,7 +39,7 @@ func (v Verdict) WriteHTML(ctx context.Context, w io.Writer) error {
 	p := v.failing()
 	s := p.window
 	if s == nil {
-		s = newSearch(ctx, v.h, &p.p, DefaultMemory)
+		s = newSearch(ctx, v.meta, &p.p, DefaultMemory)
 	}
 	if len(s.segments) == 0 {
 		return fmt.Errorf("nothing to draw: no operation of %s has a known outcome", p.family.name)

@@ -99,5 +99,6 @@ func jepsenLockError(h *History, pos int) (string, error) {
 	case e.F == "release" && strings.Contains(text, "requested lease not found"):
 		return "lapsed", nil
 	}
-	return "", h.errorAt(pos, "error", "not known of a Jepsen lock: %s", quote(text))
+	o := operation{file: h.Name}
+	return "", o.errorAt(e, pos, "error", "not known of a Jepsen lock: %s", quote(text))
 }

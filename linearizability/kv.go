@@ -12,44 +12,58 @@ const (
 	kvAppend
 )
 
-// compileKV makes a machine of one key whose value is a string, at first empty.
-func compileKV(h *History, _ Model, ops []span) (partition, error) {
+// kvCompiler makes a machine of one key whose value is a string, at first
+// empty.
+type kvCompiler struct {
+	ops    []action
+	values []string // by action.a
+}
+
+func newKV(*Meta, Model) compiler { return &kvCompiler{} }
+
+func (c *kvCompiler) add(o *operation) error {
+	a := action{span: o.span, class: class{a: int32(len(c.values))}}
+	v := o.invoked.Field("value")
+	fail := o.invokedError
+	switch o.invoked.F {
+	case "get":
+		if o.Type != OK {
+			return nil
+		}
+		v, fail, a.kind = o.ended.Field("value"), o.endedError, kvGet
+	case "put":
+		a.kind = kvPut
+	case "append":
+		a.kind = kvAppend
+	}
+	text, ok := v.Word()
+	if !ok && (a.kind != kvGet || !v.IsNil()) {
+		return fail("value", "want a string, not %s", quote(v.String()))
+	}
+	c.values = append(c.values, text)
+	c.ops = append(c.ops, a)
+	return nil
+}
+
+func (c *kvCompiler) compile(until int64) (partition, error) {
 	var actions []action
-	var values []string // of the actions, by action.a
-	for _, op := range ops {
-		if op.Type == Fail {
+	for _, o := range c.ops {
+		s, ok := o.by(until)
+		if !ok || s.Type == Fail || s.Type == Info && o.kind == kvGet {
 			continue
 		}
-		a := newAction(op)
-		pos := op.Call
-		switch h.Events[op.Call].F {
-		case "get":
-			if a.unknown {
-				continue
-			}
-			pos, a.kind, a.answer = op.Return, kvGet, true
-		case "put":
-			a.kind = kvPut
-		case "append":
-			a.kind = kvAppend
-		}
-		v := h.Events[pos].Field("value")
-		text, ok := v.Word()
-		if !ok && (a.kind != kvGet || !v.IsNil()) {
-			return partition{}, h.errorAt(pos, "value", "want a string, not %s", quote(v.String()))
-		}
-		a.a = int32(len(values))
-		values = append(values, text)
+		a := newAction(s, o.class)
+		a.answer = a.kind == kvGet
 		actions = append(actions, a)
 	}
-	actions = usefulPuts(actions, values)
+	actions = usefulPuts(actions, c.values)
 	seed := maphash.MakeSeed()
 	return partition{
 		actions: actions,
 		machine: machine{
 			init: "",
 			step: func(state any, a *action) (any, bool) {
-				switch s, v := state.(string), values[a.a]; a.kind {
+				switch s, v := state.(string), c.values[a.a]; a.kind {
 				case kvGet:
 					return state, s == v
 				case kvPut:

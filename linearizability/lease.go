@@ -8,34 +8,64 @@ import (
 	"fencepost/model"
 )
 
-// compileLease makes a machine of one lease that lapses by itself. Which states
+// leaseCompiler makes a machine of one lease that lapses by itself. Which states
 // it can be in, and since when, is model.TimedParams' business; here recorded
 // operations become its operations. A state is the set of all the timed states
 // that what was linearized so far can have led to.
-func compileLease(h *History, _ Model, ops []span) (partition, error) {
-	c := leaseCompiler{h: h, params: h.Meta.timed()}
+type leaseCompiler struct {
+	meta   *Meta
+	params model.TimedParams
+	owners names
+	ops    []leaseOp
+
+	// Of the partition in the making:
+	timed   []model.TimedOp
+	actions []action
+}
+
+// leaseOp is a recorded operation: what it was, with what is known at the end.
+type leaseOp struct {
+	span
+	op model.TimedOp
+}
+
+func newLease(meta *Meta, _ Model) compiler {
+	return &leaseCompiler{meta: meta, params: meta.timed()}
+}
+
+func (c *leaseCompiler) compile(until int64) (partition, error) {
 	if err := c.params.Validate(); err != nil {
-		return partition{}, h.errorAt(0, "meta", "%v", err)
+		return partition{}, &SyntaxError{Line: 1, Field: "meta", Msg: err.Error()}
 	}
-	for _, op := range ops {
-		if err := c.add(op); err != nil {
-			return partition{}, err
+	c.timed, c.actions = make([]model.TimedOp, 0, len(c.ops)), make([]action, 0, len(c.ops))
+	for _, o := range c.ops {
+		s, ok := o.by(until)
+		if !ok {
+			continue
 		}
+		if s.Type == Info && o.op.Outcome != model.TimedUnknown {
+			o.op.Outcome, o.op.Return, o.op.Holder, o.op.HolderToken = model.TimedUnknown, Unbounded, 0, 0
+			if o.op.Kind == model.TimedAcquire {
+				o.op.Token = 0
+			}
+		}
+		c.action(s, o.op)
 	}
 	c.settle()
 	c.drop()
 	c.tighten()
-	c.params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return c.timed[a.timed].Kind == model.TimedRestart })
+	params, timed := c.params, c.timed
+	params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return timed[a.timed].Kind == model.TimedRestart })
 	return partition{
 		actions: c.actions,
 		machine: machine{
-			init: &leaseState{set: c.params.Init()},
+			init: &leaseState{set: params.Init()},
 			step: func(state any, a *action) (any, bool) {
-				next := state.(*leaseState).step(c.params, c.timed[a.timed])
+				next := state.(*leaseState).step(params, timed[a.timed])
 				return next, next != nil
 			},
 			maybe: func(state any, a *action) any {
-				return &leaseState{state.(*leaseState).after(c.params, c.timed[a.timed])}
+				return &leaseState{state.(*leaseState).after(params, timed[a.timed])}
 			},
 			equal: func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
 			hash:  func(s any) uint64 { return s.(*leaseState).hash() },
@@ -43,6 +73,17 @@ func compileLease(h *History, _ Model, ops []span) (partition, error) {
 			bytes: 256,
 		},
 	}, nil
+}
+
+// action adds an operation to the partition.
+func (c *leaseCompiler) action(s span, op model.TimedOp) {
+	a := newAction(s, leaseClass(op))
+	a.since, a.until, a.timed = op.Call, op.Return, len(c.timed)
+	a.answer = op.Kind == model.TimedGet || op.Outcome == model.TimedHeld || op.Outcome == model.TimedDelay || op.Outcome == model.TimedRefused
+	// Where a TTL may run from the call on, the call itself makes a difference.
+	a.alone = op.Kind == model.TimedAcquire && c.params.Anchor == model.AnchorCall
+	c.timed = append(c.timed, op)
+	c.actions = append(c.actions, a)
 }
 
 // timed is the specification that the recording promises.
@@ -65,50 +106,34 @@ func (m Meta) timed() model.TimedParams {
 	return p
 }
 
-// leaseCompiler collects the operations of one lease.
-type leaseCompiler struct {
-	h       *History
-	params  model.TimedParams
-	owners  names
-	timed   []model.TimedOp
-	actions []action
-}
-
 var leaseKinds = map[string]model.TimedKind{
 	"acquire": model.TimedAcquire, "renew": model.TimedRenew, "release": model.TimedRelease, "get": model.TimedGet,
 	"restart": model.TimedRestart, "delete": model.TimedDelete,
 }
 
-// add compiles one operation. What certainly had no effect, and is no evidence
+// add reads one operation. What certainly had no effect, and is no evidence
 // either, is left out.
-func (c *leaseCompiler) add(s span) error {
-	h, call := c.h, &c.h.Events[s.Call]
-	op := model.TimedOp{Kind: leaseKinds[call.F], Return: Unbounded}
-	if call.Time == NoTime {
-		return h.errorAt(s.Call, "time", "missing: whether a lease had lapsed is a matter of time")
+func (c *leaseCompiler) add(o *operation) error {
+	op := model.TimedOp{Kind: leaseKinds[o.invoked.F], Return: Unbounded}
+	if o.invoked.Time == NoTime {
+		return o.invokedError("time", "missing: whether a lease had lapsed is a matter of time")
 	}
-	op.Call = call.Time - h.Meta.Eps
-	if s.Type != Info {
-		op.Return = h.Events[s.Return].Time + h.Meta.Eps
+	op.Call = o.invoked.Time - c.meta.Eps
+	if o.Type != Info {
+		op.Return = o.ended.Time + c.meta.Eps
 	}
-	switch s.Type {
+	switch o.Type {
 	case Info:
 		op.Outcome = model.TimedUnknown
 	case Fail:
-		if refusal, err := c.refusal(s, &op); !refusal || err != nil {
+		if refusal, err := c.refusal(o, &op); !refusal || err != nil {
 			return err
 		}
 	}
-	if err := c.fields(s, &op); err != nil {
+	if err := c.fields(o, &op); err != nil {
 		return err
 	}
-	a := newAction(s)
-	a.class, a.since, a.until, a.timed = leaseClass(op), op.Call, op.Return, len(c.timed)
-	a.answer = op.Kind == model.TimedGet || op.Outcome == model.TimedHeld || op.Outcome == model.TimedDelay || op.Outcome == model.TimedRefused
-	// Where a TTL may run from the call on, the call itself makes a difference.
-	a.alone = op.Kind == model.TimedAcquire && c.params.Anchor == model.AnchorCall
-	c.timed = append(c.timed, op)
-	c.actions = append(c.actions, a)
+	c.ops = append(c.ops, leaseOp{o.span, op})
 	return nil
 }
 
@@ -129,8 +154,8 @@ func leaseClass(op model.TimedOp) class {
 
 // refusal reads the error of a failed operation; false if it is no evidence of
 // the state of the lease.
-func (c *leaseCompiler) refusal(s span, op *model.TimedOp) (bool, error) {
-	word := c.h.errorWord(s.Op)
+func (c *leaseCompiler) refusal(o *operation, op *model.TimedOp) (bool, error) {
+	word := o.errorWord()
 	if word == "" || word == notSent || word == invalid {
 		return false, nil
 	}
@@ -139,28 +164,28 @@ func (c *leaseCompiler) refusal(s span, op *model.TimedOp) (bool, error) {
 		switch word {
 		case "held":
 			op.Outcome = model.TimedHeld
-			op.Holder = c.owner(c.h.Events[s.Return].Field("holder"))
+			op.Holder = c.owner(o.ended.Field("holder"))
 			return true, nil
 		case "delay":
 			op.Outcome = model.TimedDelay
 			return true, nil
 		}
-		return false, c.h.errorAt(s.Return, "error", "want held, delay, invalid or not-sent, not %s", quote(word))
+		return false, o.endedError("error", "want held, delay, invalid or not-sent, not %s", quote(word))
 	case model.TimedRenew, model.TimedRelease:
 		if word == "lapsed" || word == "lost" {
 			op.Outcome = model.TimedRefused
 			return true, nil
 		}
-		return false, c.h.errorAt(s.Return, "error", "want lapsed, lost, invalid or not-sent, not %s", quote(word))
+		return false, o.endedError("error", "want lapsed, lost, invalid or not-sent, not %s", quote(word))
 	}
-	return false, c.h.errorAt(s.Return, "error", "want invalid or not-sent, not %s", quote(word))
+	return false, o.endedError("error", "want invalid or not-sent, not %s", quote(word))
 }
 
 // fields reads what the operation carries, and what its answer does.
-func (c *leaseCompiler) fields(s span, op *model.TimedOp) error {
-	h, f := c.h, c.h.Events[s.Call].F
-	tokens := h.Meta.Tokens != TokensNone
-	token, hasToken := h.field(s.Op, "token").Uint()
+func (c *leaseCompiler) fields(o *operation, op *model.TimedOp) error {
+	f := o.invoked.F
+	tokens := c.meta.Tokens != TokensNone
+	token, hasToken := o.field("token").Uint()
 	switch op.Kind {
 	case model.TimedRestart, model.TimedDelete:
 		return nil
@@ -168,23 +193,23 @@ func (c *leaseCompiler) fields(s span, op *model.TimedOp) error {
 		if op.Outcome == model.TimedUnknown {
 			return nil
 		}
-		if !h.Events[s.Return].Has("owner") {
-			return h.errorAt(s.Return, "owner", "missing: a get names the owner, or \"\" for nobody")
+		if !o.ended.Has("owner") {
+			return o.endedError("owner", "missing: a get names the owner, or \"\" for nobody")
 		}
-		op.Holder = c.owner(h.Events[s.Return].Field("owner"))
+		op.Holder = c.owner(o.ended.Field("owner"))
 		if op.Holder != 0 && tokens {
 			op.HolderToken = token
 		}
 		return nil
 	}
-	op.Owner = c.owner(h.field(s.Op, "owner"))
+	op.Owner = c.owner(o.field("owner"))
 	if op.Owner == 0 {
-		return h.errorAt(s.Call, "owner", "missing: %s names the owner that asks", f)
+		return o.invokedError("owner", "missing: %s names the owner that asks", f)
 	}
 	if op.Kind != model.TimedRelease {
-		ttl, ok := h.field(s.Op, "ttl").Int()
-		if !ok || ttl <= 0 {
-			return h.errorAt(s.Call, "ttl", "missing or 0: %s asks for a TTL above 0, in nanoseconds, or one is given for all", f)
+		ttl := o.leaseTTL()
+		if ttl <= 0 {
+			return o.invokedError("ttl", "missing or 0: %s asks for a TTL above 0, in nanoseconds, or one is given for all", f)
 		}
 		op.TTL = ttl
 	}
@@ -192,9 +217,9 @@ func (c *leaseCompiler) fields(s span, op *model.TimedOp) error {
 	case !tokens:
 	case op.Kind == model.TimedAcquire && op.Outcome != model.TimedOK:
 	case !hasToken && op.Kind == model.TimedAcquire:
-		return h.errorAt(s.Return, "token", "missing: a grant has a fencing token, or meta says tokens none")
+		return o.endedError("token", "missing: a grant has a fencing token, or meta says tokens none")
 	case !hasToken:
-		return h.errorAt(s.Call, "token", "missing: %s carries the token of the owner, or meta says tokens none", f)
+		return o.invokedError("token", "missing: %s carries the token of the owner, or meta says tokens none", f)
 	default:
 		op.Token = token
 	}

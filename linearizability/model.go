@@ -95,8 +95,8 @@ type class struct {
 	limit uint64
 }
 
-func newAction(op span) action {
-	return action{span: op, since: op.call, until: op.ret, unknown: op.Type == Info}
+func newAction(s span, c class) action {
+	return action{span: s, class: c, since: s.call, until: s.ret, unknown: s.Type == Info}
 }
 
 // partition is a part of a history that is linearizable by itself: the
@@ -139,14 +139,14 @@ type family struct {
 	// ops are the operations that it knows: those it checks, and those (false)
 	// that have no effect on what it specifies.
 	ops        map[string]bool
-	everywhere string                         // the operation that is one of every partition
-	key        func(h *History, op Op) string // of the operation's partition
-	compile    func(h *History, m Model, ops []span) (partition, error)
+	everywhere string                      // the operation that is one of every partition
+	key        func(o *operation) string   // of the operation's partition
+	compiler   func(*Meta, Model) compiler // of one partition
 }
 
-func noKey(*History, Op) string { return "" }
+func noKey(*operation) string { return "" }
 
-func byKey(h *History, op Op) string { return h.name(op, "key") }
+func byKey(o *operation) string { return o.name("key") }
 
 func opSet(checked []string, others ...string) map[string]bool {
 	set := make(map[string]bool)
@@ -167,17 +167,17 @@ var (
 // families returns the specifications that m consists of; none if there is no
 // such model.
 func families(m Model) []family {
-	lease := family{ModelLease, opSet(leaseOps, append(storageOps, "lead")...), "restart", byKey, compileLease}
-	storage := family{ModelStorage, opSet(storageOps, append(leaseOps, "lead")...), "", byKey, compileStorage}
+	lease := family{ModelLease, opSet(leaseOps, append(storageOps, "lead")...), "restart", byKey, newLease}
+	storage := family{ModelStorage, opSet(storageOps, append(leaseOps, "lead")...), "", byKey, newStorage}
 	switch m.Name {
 	case ModelRegister:
-		return []family{{m.String(), opSet([]string{"read", "write"}), "", noKey, compileRegister}}
+		return []family{{m.String(), opSet([]string{"read", "write"}), "", noKey, newRegister}}
 	case ModelCASRegister:
-		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), "", noKey, compileRegister}}
+		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), "", noKey, newRegister}}
 	case ModelMutex, ModelOwnerMutex:
-		return []family{{m.Name, opSet([]string{"acquire", "release"}), "", byKey, compileMutex}}
+		return []family{{m.Name, opSet([]string{"acquire", "release"}), "", byKey, newMutex}}
 	case ModelKV:
-		return []family{{m.Name, opSet([]string{"get", "put", "append"}), "", byKey, compileKV}}
+		return []family{{m.Name, opSet([]string{"get", "put", "append"}), "", byKey, newKV}}
 	case ModelLease:
 		return []family{lease}
 	case ModelStorage:

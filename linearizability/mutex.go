@@ -7,43 +7,47 @@ const (
 	mutexRelease
 )
 
-// compileMutex makes a machine of a lock that somebody, or nobody, holds. In an
-// owner-mutex only the holder releases; the owner of an operation is its owner
-// field, or its process where it has none. A failed operation did not happen.
-func compileMutex(h *History, m Model, ops []span) (partition, error) {
-	owned := m.Name == ModelOwnerMutex
-	var owners names
+// mutexCompiler makes a machine of a lock that somebody, or nobody, holds. In
+// an owner-mutex only the holder releases; the owner of an operation is its
+// owner field, or its process where it has none. A failed operation did not
+// happen.
+type mutexCompiler struct {
+	owned  bool
+	owners names
+	ops    []action
+}
+
+func newMutex(_ *Meta, m Model) compiler { return &mutexCompiler{owned: m.Name == ModelOwnerMutex} }
+
+func (c *mutexCompiler) add(o *operation) error {
+	a := action{span: o.span, class: class{a: 1}}
+	if o.invoked.F == "release" {
+		a.kind = mutexRelease
+	}
+	if c.owned {
+		a.a = c.owners.of(o.holder())
+	}
+	c.ops = append(c.ops, a)
+	return nil
+}
+
+// holder is who asks for a lock: the owner it names, or else its process.
+func (o *operation) holder() string {
+	if owner := o.name("owner"); owner != "" {
+		return owner
+	}
+	return "process " + Int(o.invoked.Process).String()
+}
+
+func (c *mutexCompiler) compile(until int64) (partition, error) {
 	var actions []action
-	for _, op := range ops {
-		if op.Type == Fail {
-			continue
+	for _, o := range c.ops {
+		if a, ok := o.by(until); ok && a.Type != Fail {
+			actions = append(actions, newAction(a, o.class))
 		}
-		a := newAction(op)
-		call := &h.Events[op.Call]
-		if call.F == "release" {
-			a.kind = mutexRelease
-		}
-		a.a = 1
-		if owned {
-			owner := h.name(op.Op, "owner")
-			if owner == "" {
-				owner = "process " + Int(call.Process).String()
-			}
-			a.a = owners.of(owner)
-		}
-		actions = append(actions, a)
 	}
-	if owned {
+	if c.owned {
 		actions = usefulAcquires(actions)
-	}
-	show := func(s any) string { return [...]string{"free", "held"}[s.(int)] }
-	if owned {
-		show = func(s any) string {
-			if s.(int) == 0 {
-				return "free"
-			}
-			return "held by " + owners.show(int32(s.(int)))
-		}
 	}
 	return partition{
 		actions: actions,
@@ -56,7 +60,15 @@ func compileMutex(h *History, m Model, ops []span) (partition, error) {
 				return 0, state.(int) == int(a.a)
 			},
 			hash: func(s any) uint64 { return mix(uint64(s.(int))) },
-			show: show,
+			show: func(s any) string {
+				switch {
+				case s.(int) == 0:
+					return "free"
+				case !c.owned:
+					return "held"
+				}
+				return "held by " + c.owners.show(int32(s.(int)))
+			},
 		},
 	}, nil
 }

@@ -221,26 +221,25 @@ func agree(t *testing.T, h *History, m Model, want bool) {
 		h.WriteJSON(t.Output())
 		t.Fatalf("%s, but the oracle says %v", v, want)
 	}
-	for _, f := range families(m) {
-		parts, err := divide(h, f, Options{Model: m}, h.spans())
-		if err != nil {
-			t.Fatal(err)
+	d, err := digestOf(h, Options{Model: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := d.parts
+	for _, mode := range []string{"plain", "eager", "patient", "cut", "cut eager"} {
+		all := true
+		for i := range parts {
+			s := newSearch(t.Context(), &h.Meta, &parts[i].p, DefaultMemory)
+			s.eager = mode == "eager" || mode == "patient" || mode == "cut eager"
+			s.patient = mode == "patient"
+			if mode == "cut" || mode == "cut eager" {
+				s.cut(1)
+			}
+			all = all && s.run() == porcupine.Ok
 		}
-		for _, mode := range []string{"plain", "eager", "patient", "cut", "cut eager"} {
-			all := true
-			for i := range parts {
-				s := newSearch(t.Context(), h, &parts[i].p, DefaultMemory)
-				s.eager = mode == "eager" || mode == "patient" || mode == "cut eager"
-				s.patient = mode == "patient"
-				if mode == "cut" || mode == "cut eager" {
-					s.cut(1)
-				}
-				all = all && s.run() == porcupine.Ok
-			}
-			if all != want && (mode != "patient" || all) {
-				h.WriteJSON(t.Output())
-				t.Fatalf("a search that is %s says %v, the oracle %v", mode, all, want)
-			}
+		if all != want && (mode != "patient" || all) {
+			h.WriteJSON(t.Output())
+			t.Fatalf("a search that is %s says %v, the oracle %v", mode, all, want)
 		}
 	}
 }
@@ -352,18 +351,18 @@ func TestLeaseSearchAgreesWithOracle(t *testing.T) {
 		if seed%4 == 3 {
 			h.Meta.Eps = 1 + rng.Int64N(2)
 		}
-		c := leaseCompiler{h: &h, params: h.Meta.timed()}
+		c := leaseCompiler{meta: &h.Meta, params: h.Meta.timed()}
 		var ops []oracleOp
 		timed := make(map[int]model.TimedOp)
 		for _, s := range h.spans() {
-			n := len(c.timed)
-			if err := c.add(s); err != nil {
+			n := len(c.ops)
+			if err := c.add(h.operation(s)); err != nil {
 				t.Fatal(err)
 			}
-			if len(c.timed) == n {
+			if len(c.ops) == n {
 				continue // no evidence
 			}
-			timed[s.Call] = c.timed[n]
+			timed[s.Call] = c.ops[n].op
 			ops = append(ops, oracleOp{op: s.Op, process: h.Events[s.Call].Process, unknown: s.Type == Info})
 		}
 		want := legal(&h, ops, c.params.Init(), func(set []model.TimedState, op oracleOp) ([]model.TimedState, bool) {

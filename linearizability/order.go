@@ -11,6 +11,7 @@ import (
 // outcome has no end: its ret is Unbounded.
 type span struct {
 	Op
+	process   int64
 	call, ret int64
 }
 
@@ -23,7 +24,7 @@ func (h *History) spans() []span {
 	spans := make([]span, len(ops))
 	if h.Meta.Eps == 0 {
 		for i, op := range ops {
-			spans[i] = span{op, int64(op.Call) + 1, int64(op.Return) + 1}
+			spans[i] = span{op, h.Events[op.Call].Process, int64(op.Call) + 1, int64(op.Return) + 1}
 			if op.Type == Info {
 				spans[i].ret = Unbounded
 			}
@@ -37,7 +38,7 @@ func (h *History) spans() []span {
 	}
 	ends := make([]end, 0, 2*len(ops))
 	for i, op := range ops {
-		spans[i] = span{Op: op, ret: Unbounded}
+		spans[i] = span{Op: op, process: h.Events[op.Call].Process, ret: Unbounded}
 		ends = append(ends, end{h.Events[op.Call].Time - h.Meta.Eps, true, i})
 		if op.Type != Info {
 			ends = append(ends, end{h.Events[op.Return].Time + h.Meta.Eps, false, i})
@@ -64,22 +65,6 @@ func (h *History) spans() []span {
 	return spans
 }
 
-// before returns the history of which only what lies before the given place is
-// known: operations that had not returned are unknown.
-func before(spans []span, place int64) []span {
-	var cut []span
-	for _, s := range spans {
-		if s.call > place {
-			continue
-		}
-		if s.ret > place {
-			s.Return, s.Type, s.ret = -1, Info, Unbounded
-		}
-		cut = append(cut, s)
-	}
-	return cut
-}
-
 // lane makes some actions happen in a fixed order. Where time stamps have an
 // error, so that they do not order all operations of a process, they are those
 // of one process. Elsewhere they are equal actions, of which the one that was
@@ -101,23 +86,23 @@ type laner struct {
 }
 
 // lanes returns the lane of each action, and how many there are.
-func lanes(h *History, actions []action) ([]lane, int) {
+func lanes(meta *Meta, actions []action) ([]lane, int) {
 	l := laner{actions: actions, of: make([]lane, len(actions))}
 	for i := range l.of {
 		l.of[i].id = noLane
 	}
-	if h.Meta.Eps > 0 {
-		l.processes(h)
+	if meta.Eps > 0 {
+		l.processes()
 	} else {
 		l.equals()
 	}
 	return l.of, len(l.size)
 }
 
-func (l *laner) processes(h *History) {
+func (l *laner) processes() {
 	lanes := make(map[int64]int)
 	for i := range l.actions {
-		p := h.Events[l.actions[i].Call].Process
+		p := l.actions[i].process
 		id, ok := lanes[p]
 		if !ok {
 			id = l.open()

@@ -11,56 +11,71 @@ const (
 	regCAS
 )
 
-// compileRegister makes a machine of read, write and cas. A failed operation
+// registerCompiler makes a machine of read, write and cas. A failed operation
 // did not happen and is no evidence. Where the register starts from an integer,
 // nil is no value, and a read of nil did not tell (Knossos); where it starts
 // from nil, a read of nil found it unset.
-func compileRegister(h *History, m Model, ops []span) (partition, error) {
-	var values names
-	number := func(v Value) int32 {
-		if v.IsNil() {
-			return 0
-		}
-		return values.of(v.canonical())
+type registerCompiler struct {
+	init   Value
+	values names
+	ops    []action
+}
+
+func newRegister(_ *Meta, m Model) compiler { return &registerCompiler{init: m.Init} }
+
+// number is that of a value; 0 is nil.
+func (c *registerCompiler) number(v Value) int32 {
+	if v.IsNil() {
+		return 0
 	}
-	init := number(m.Init)
+	return c.values.of(v.canonical())
+}
+
+func (c *registerCompiler) add(o *operation) error {
+	a := action{span: o.span}
+	switch v := o.invoked.Field("value"); o.invoked.F {
+	case "read":
+		if o.Type != OK {
+			return nil
+		}
+		v = o.ended.Field("value")
+		if v.IsNil() && !c.init.IsNil() {
+			return nil
+		}
+		a.kind, a.a = regRead, c.number(v)
+	case "write":
+		if !o.invoked.Has("value") {
+			return o.invokedError("value", "missing: a write carries what it writes")
+		}
+		a.kind, a.b = regWrite, c.number(v)
+	case "cas":
+		if v.kind != KindVector && v.kind != KindList || len(v.list) != 2 {
+			return o.invokedError("value", "want the old and the new value of a cas, as [1 2], not %s", quote(v.String()))
+		}
+		a.kind, a.a, a.b = regCAS, c.number(v.list[0]), c.number(v.list[1])
+	}
+	c.ops = append(c.ops, a)
+	return nil
+}
+
+func (c *registerCompiler) compile(until int64) (partition, error) {
 	var actions []action
-	for _, op := range ops {
-		if op.Type == Fail {
+	for _, o := range c.ops {
+		s, ok := o.by(until)
+		if !ok || s.Type == Fail || s.Type == Info && o.kind == regRead {
 			continue
 		}
-		a := newAction(op)
-		call := &h.Events[op.Call]
-		switch v := call.Field("value"); call.F {
-		case "read":
-			if a.unknown {
-				continue
-			}
-			v = h.Events[op.Return].Field("value")
-			if v.IsNil() && !m.Init.IsNil() {
-				continue
-			}
-			a.kind, a.a, a.answer = regRead, number(v), true
-		case "write":
-			if !call.Has("value") {
-				return partition{}, h.errorAt(op.Call, "value", "missing: a write carries what it writes")
-			}
-			a.kind, a.b = regWrite, number(v)
-		case "cas":
-			if v.kind != KindVector && v.kind != KindList || len(v.list) != 2 {
-				return partition{}, h.errorAt(op.Call, "value", "want the old and the new value of a cas, as [1 2], not %s", quote(v.String()))
-			}
-			a.kind, a.a, a.b = regCAS, number(v.list[0]), number(v.list[1])
-		}
+		a := newAction(s, o.class)
+		a.answer = a.kind == regRead
 		actions = append(actions, a)
 	}
 	return partition{
 		actions: usefulWrites(actions),
 		machine: machine{
-			init: int(init) << 1,
+			init: int(c.number(c.init)) << 1,
 			step: stepRegister,
 			hash: func(s any) uint64 { return mix(uint64(s.(int))) },
-			show: func(s any) string { return values.show(int32(s.(int) >> 1)) },
+			show: func(s any) string { return c.values.show(int32(s.(int) >> 1)) },
 		},
 	}, nil
 }

@@ -72,9 +72,9 @@ func (n *node) came(at int) bool { return n.done[at/64]>>(at%64)&1 != 0 }
 
 // newSearch prepares a search that gives up when ctx ends, or when the cache
 // of a segment would take more than the given bytes, about.
-func newSearch(ctx context.Context, h *History, p *partition, memory int64) *search {
+func newSearch(ctx context.Context, meta *Meta, p *partition, memory int64) *search {
 	s := &search{ctx: ctx, machine: p.machine, actions: p.actions, memory: memory, limit: math.MaxInt}
-	s.lanes, s.width = lanes(h, p.actions)
+	s.lanes, s.width = lanes(meta, p.actions)
 	s.cut(segmentLen)
 	return s
 }

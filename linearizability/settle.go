@@ -61,7 +61,7 @@ func shows(x model.TimedOp) (owner int32, token uint64) {
 // tighten narrows the place and the time of each operation that shows a token:
 // tenures follow each other in the order of their tokens.
 func (c *leaseCompiler) tighten() {
-	if c.h.Meta.Eps > 0 || c.params.Tokens == model.TokensNone {
+	if c.meta.Eps > 0 || c.params.Tokens == model.TokensNone {
 		return // nothing to go by, or a process would lose its own order
 	}
 	token := func(a *action) uint64 {

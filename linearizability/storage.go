@@ -24,54 +24,76 @@ const (
 	notCarried = "not-carried"
 )
 
-// compileStorage makes a machine of one storage under fencing tokens
+// storageCompiler makes a machine of one storage under fencing tokens
 // (Kleppmann 2016): it accepts a write or fence whose token is at or above the
 // highest it has accepted, and refuses the others as stale. One storage has one
 // highest token for all its keys.
-func compileStorage(h *History, _ Model, ops []span) (partition, error) {
-	var keys, values names
+type storageCompiler struct {
+	keys, values names
+	ops          []action
+}
+
+func newStorage(*Meta, Model) compiler { return &storageCompiler{} }
+
+func (c *storageCompiler) add(o *operation) error {
+	f := o.invoked.F
+	a := action{span: o.span}
+	if f == "read" {
+		if o.Type != OK {
+			return nil // it tells nothing
+		}
+		a.kind = storeRead
+		if v := o.ended.Field("v"); !v.IsNil() {
+			a.b = c.values.of(v.canonical())
+		}
+	} else {
+		token, ok := o.invoked.Field("token").Uint()
+		if !ok {
+			return o.invokedError("token", "missing: a %s carries a fencing token", f)
+		}
+		a.token = token
+		if v := o.invoked.Field("v"); f == "write" && !v.IsNil() {
+			a.b = c.values.of(v.canonical())
+		}
+	}
+	if f != "fence" {
+		if !o.invoked.Has("k") {
+			return o.invokedError("k", "missing: a %s names the key inside the storage (\"key\" is the storage)", f)
+		}
+		a.a = c.keys.of(o.invoked.Field("k").canonical())
+	}
+	if o.Type == Fail {
+		switch word := o.errorWord(); word {
+		case "stale":
+		case "", notSent, invalid, notCarried:
+			return nil
+		default:
+			return o.endedError("error", "want stale, not-carried, invalid or not-sent, not %s", quote(word))
+		}
+		a.limit = math.MaxUint64
+		if v := o.ended.Field("highest"); !v.IsNil() {
+			a.limit, _ = v.Uint()
+		}
+	}
+	c.ops = append(c.ops, a)
+	return nil
+}
+
+func (c *storageCompiler) compile(until int64) (partition, error) {
 	var actions []action
-	for _, op := range ops {
-		call := &h.Events[op.Call]
-		a := newAction(op)
-		if call.F == "read" {
-			if op.Type != OK {
-				continue // it tells nothing
-			}
-			a.kind, a.answer = storeRead, true
-			if v := h.Events[op.Return].Field("v"); !v.IsNil() {
-				a.b = values.of(v.canonical())
-			}
-		} else {
-			token, ok := call.Field("token").Uint()
-			if !ok {
-				return partition{}, h.errorAt(op.Call, "token", "missing: a %s carries a fencing token", call.F)
-			}
-			a.token = token
-			if v := call.Field("v"); call.F == "write" && !v.IsNil() {
-				a.b = values.of(v.canonical())
-			}
+	for _, o := range c.ops {
+		s, ok := o.by(until)
+		if !ok || s.Type == Info && o.kind == storeRead {
+			continue
 		}
-		if call.F != "fence" {
-			k := call.Field("k")
-			if !call.Has("k") {
-				return partition{}, h.errorAt(op.Call, "k", "missing: a %s names the key inside the storage (\"key\" is the storage)", call.F)
-			}
-			a.a = keys.of(k.canonical())
-		}
-		if op.Type == Fail {
-			switch word := h.errorWord(op.Op); word {
-			case "stale":
-			case "", notSent, invalid, notCarried:
-				continue
-			default:
-				return partition{}, h.errorAt(op.Return, "error", "want stale, not-carried, invalid or not-sent, not %s", quote(word))
-			}
+		a := newAction(s, o.class)
+		switch {
+		case s.Type == Fail:
 			a.kind, a.answer = storeStale, true
-			a.limit = math.MaxUint64
-			if v := h.Events[op.Return].Field("highest"); !v.IsNil() {
-				a.limit, _ = v.Uint()
-			}
+		case a.kind == storeRead:
+			a.answer = true
+		default:
+			a.limit = 0
 		}
 		actions = append(actions, a)
 	}
@@ -80,27 +102,13 @@ func compileStorage(h *History, _ Model, ops []span) (partition, error) {
 	return partition{
 		actions: actions,
 		machine: machine{
-			init:  string(make([]byte, 8+4*len(keys.text))),
+			init:  string(make([]byte, 8+4*len(c.keys.text))),
 			step:  stepStorage,
 			hash:  func(s any) uint64 { return maphash.String(seed, s.(string)) },
-			show:  func(s any) string { return showStorage(s.(string), keys, values) },
-			bytes: 8 + 4*len(keys.text),
+			show:  func(s any) string { return showStorage(s.(string), c.keys, c.values) },
+			bytes: 8 + 4*len(c.keys.text),
 		},
 	}, nil
-}
-
-// errorWord returns the first word of an operation's error: "stale" also of
-// ["stale", 34].
-func (h *History) errorWord(op Op) string {
-	if op.Return < 0 {
-		return ""
-	}
-	v := h.Events[op.Return].Field("error")
-	if (v.kind == KindVector || v.kind == KindList) && len(v.list) > 0 {
-		v = v.list[0]
-	}
-	word, _ := v.Word()
-	return word
 }
 
 // stepStorage runs one operation. A state is the highest token, then the number

@@ -22,7 +22,7 @@ type term struct {
 	entitled int64
 	led      bool   // recorded by lead; else what a correct client may have believed
 	waived   string // why it may overlap with another; empty if it may not
-	op       Op     // the lead, or the acquire
+	shown    *fact  // the lead, or the acquire
 }
 
 // moment is where an operation matters to a term: a success or refusal when it
@@ -30,7 +30,7 @@ type term struct {
 // believing.
 type moment struct {
 	place, time int64
-	span
+	*fact
 }
 
 // terms returns the beliefs recorded by lead, in the order in which they began;
@@ -38,25 +38,25 @@ type moment struct {
 // return of an acquire (or of the last fence under its token, where there is a
 // barrier) to the first of the end of its window, the call of a release, and
 // the return of a refusal.
-func terms(h *History, spans []span) []term {
-	if !h.Timed() {
-		return nil
-	}
-	s := sweep{h: h, open: make(map[holding]int), fenced: make(map[fence]moment)}
+func (x *facts) terms() []term {
+	s := sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment)}
 	leads := make(map[string]bool) // by lease
 	var moments []moment
-	for _, sp := range spans {
-		call := &h.Events[sp.Call]
-		m := moment{sp.call, call.Time, sp}
-		switch call.F {
-		case "acquire", "renew", "fence":
-			if sp.Return < 0 || sp.Type == Info {
+	for i := range x.all {
+		f := &x.all[i]
+		if f.from == NoTime {
+			return nil
+		}
+		m := moment{f.call, f.from, f}
+		switch f.kind {
+		case factAcquire, factRenew, factFence:
+			if f.Return < 0 || f.Type == Info {
 				continue
 			}
-			m.place, m.time = sp.ret, h.Events[sp.Return].Time
-		case "lead":
-			leads[h.name(sp.Op, "key")] = true
-		case "release", "delete":
+			m.place, m.time = f.ret, f.to
+		case factLead:
+			leads[f.key] = true
+		case factRelease, factDelete:
 		default:
 			continue
 		}
@@ -83,7 +83,7 @@ func terms(h *History, spans []span) []term {
 			t.entitled, t.asked = d.end, min(t.asked, d.asked)
 		}
 		for _, d := range s.deletes {
-			if h.name(d.Op, "key") == t.key && d.ret > t.asked && d.time < t.end {
+			if d.key == t.key && d.ret > t.asked && d.time < t.end {
 				t.waived = "an operator deleted the lease"
 			}
 		}
@@ -104,7 +104,7 @@ type fence struct {
 
 // sweep follows the terms of all owners through the moments.
 type sweep struct {
-	h       *History
+	meta    *Meta
 	terms   []term
 	open    map[holding]int  // positions in terms of the derived ones
 	fenced  map[fence]moment // the last
@@ -112,42 +112,38 @@ type sweep struct {
 }
 
 func (s *sweep) take(m moment) {
-	h := s.h
-	f := h.Events[m.Call].F
-	key, owner := h.name(m.Op, "key"), h.name(m.Op, "owner")
-	token, _ := h.field(m.Op, "token").Uint()
-	i, open := s.open[holding{key, owner}]
-	mine := open && s.terms[i].token == token && m.time < s.terms[i].end
+	by := holding{m.key, m.owner}
+	i, open := s.open[by]
+	mine := open && s.terms[i].token == m.token && m.time < s.terms[i].end
 	switch {
-	case f == "lead":
-		s.lead(m, key, owner, token)
-	case f == "delete":
+	case m.kind == factLead:
+		s.lead(m)
+	case m.kind == factDelete:
 		s.deletes = append(s.deletes, m)
-	case f == "fence" && m.Type == OK:
-		s.fenced[fence{owner, token}] = m
-	case f == "fence":
-	case m.Type == Fail && h.errorWord(m.Op) == notSent:
-	case f == "release" && mine, m.Type == Fail && f == "renew" && mine:
+	case m.kind == factFence && m.Type == OK:
+		s.fenced[fence{m.owner, m.token}] = m
+	case m.kind == factFence, !m.sent:
+	case m.kind == factRelease && mine, m.kind == factRenew && m.Type == Fail && mine:
 		s.terms[i].end = m.time
-		delete(s.open, holding{key, owner})
-	case m.Type != OK || f == "release":
+		delete(s.open, by)
+	case m.Type != OK || m.kind == factRelease:
 	case mine:
-		s.terms[i].end = max(s.terms[i].end, s.window(m.span))
-	case f == "acquire":
-		s.open[holding{key, owner}] = len(s.terms)
-		s.terms = append(s.terms, term{key: key, owner: owner, token: token, begin: m.time, asked: m.call, begun: m.place, end: s.window(m.span), op: m.Op})
+		s.terms[i].end = max(s.terms[i].end, s.window(m.fact))
+	case m.kind == factAcquire:
+		s.open[by] = len(s.terms)
+		s.terms = append(s.terms, term{key: m.key, owner: m.owner, token: m.token, begin: m.time, asked: m.call, begun: m.place, end: s.window(m.fact), shown: m.fact})
 	}
 }
 
 // lead adds a recorded belief. Its end is that of the history if nobody
 // recorded it.
-func (s *sweep) lead(m moment, key, owner string, token uint64) {
-	t := term{key: key, owner: owner, token: token, begin: m.time, asked: m.place, begun: m.place, end: Unbounded, entitled: NoTime, led: true, op: m.Op}
-	if slow, _ := s.h.field(m.Op, "slow").Bool(); slow {
+func (s *sweep) lead(m moment) {
+	t := term{key: m.key, owner: m.owner, token: m.token, begin: m.time, asked: m.place, begun: m.place, end: Unbounded, entitled: NoTime, led: true, shown: m.fact}
+	if m.slow {
 		t.waived = "a clock broke its bound"
 	}
 	if m.Return >= 0 && m.Type != Info {
-		t.end = s.h.Events[m.Return].Time
+		t.end = m.to
 	}
 	s.terms = append(s.terms, t)
 }
@@ -155,12 +151,11 @@ func (s *sweep) lead(m moment, key, owner string, token uint64) {
 // window is until when an acquire or renewal that succeeded lets its owner
 // believe: its TTL from the call on, had the store the fastest clock, less what
 // the store may be early.
-func (s *sweep) window(sp span) int64 {
-	ttl, ok := s.h.field(sp.Op, "ttl").Int()
-	if !ok || s.h.Meta.Early == Unbounded {
+func (s *sweep) window(f *fact) int64 {
+	if f.ttl <= 0 || s.meta.Early == Unbounded {
 		return NoTime
 	}
-	hi, lo := bits.Mul64(uint64(ttl), 1e9)
-	quo, _ := bits.Div64(hi, lo, uint64(1e9+s.h.Meta.Drift))
-	return s.h.Events[sp.Call].Time + int64(quo) - s.h.Meta.Early
+	hi, lo := bits.Mul64(uint64(f.ttl), 1e9)
+	quo, _ := bits.Div64(hi, lo, uint64(1e9+s.meta.Drift))
+	return f.from + int64(quo) - s.meta.Early
 }

@@ -31,6 +31,7 @@ type Verdict struct {
 	Notes []string `json:"notes,omitempty"`
 
 	h       *History
+	meta    *Meta
 	parts   []part
 	beliefs []term
 }
@@ -48,6 +49,8 @@ type Partition struct {
 	// Index is that of its event.
 	Line  int   `json:"line,omitempty"`
 	Index int64 `json:"index,omitempty"`
+
+	stuck Op // the operation of that return, if there is one
 }
 
 // Activity counts what a history exercised. A history in which nothing
