@@ -25,6 +25,8 @@ type Options struct {
 	Ignore []string
 	// AtLeast makes the verdict unknown where less happened, however legal.
 	AtLeast Activity
+	// Reader reads what CheckFile checks.
+	Reader Reader
 	// Memory in bytes, about, that the searches may hold together; 0:
 	// DefaultMemory. Above it the verdict is unknown.
 	Memory int64
@@ -37,7 +39,7 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 	if err := h.Validate(); err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{File: h.Name, Model: o.Model.String(), h: &h}
+	v := Verdict{File: h.Name, Model: o.Model.String()}
 	if o.Model.Name == ModelLease && isJepsenLock(&h) {
 		v.Reading = jepsenLockReading
 		var err error
@@ -45,12 +47,12 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
+	v.source = &h
 	d, err := digestOf(&h, o)
 	if err != nil {
 		return Verdict{}, err
 	}
-	v.decide(ctx, d, h.effects)
-	return v, nil
+	return v, v.decide(ctx, d, h.effects)
 }
 
 // digestOf digests a history in memory.
@@ -79,19 +81,22 @@ func (h *History) operation(s span) *operation {
 }
 
 // decide judges what was digested.
-func (v *Verdict) decide(ctx context.Context, d *digest, effects []int) {
-	v.parts, v.meta = d.parts, d.meta
-	v.search(ctx, d.options.Memory, effects)
+func (v *Verdict) decide(ctx context.Context, d *digest, effects []int) error {
+	v.digest = d
+	v.search(ctx, effects)
 	v.Activity = d.facts.activity()
-	for i := range v.parts {
-		v.Activity.Operations += v.parts[i].operations
+	for i := range d.parts {
+		v.Activity.Operations += d.parts[i].operations
 	}
 	if d.leases {
 		v.beliefs = d.facts.terms()
 		v.Findings = d.facts.findings(v.beliefs)
 	}
-	v.tell()
+	if err := v.tell(); err != nil {
+		return err
+	}
 	v.sum(d)
+	return nil
 }
 
 // listOps names the operations of a model.
@@ -106,19 +111,6 @@ func listOps(fams []family) string {
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ", ")
-}
-
-// tell says in words where each violated partition has no explanation.
-func (v *Verdict) tell() {
-	for i := range v.Partitions {
-		p := &v.Partitions[i]
-		if p.Result != Violated || p.Reason != "" {
-			continue
-		}
-		e := &v.h.Events[p.stuck.Return]
-		p.Line, p.Index = e.Line, e.Index
-		p.Reason = fmt.Sprintf("no order of the operations explains %s", tellOp(v.h, p.stuck))
-	}
 }
 
 // sum draws the verdict on the whole from those on its parts.
@@ -156,17 +148,4 @@ func (v *Verdict) sum(d *digest) {
 	if d.leases && d.meta.Late == Unbounded && v.Result == Holds && v.Reading == "" {
 		v.Notes = append(v.Notes, "meta gives no \"late\": a lease that never lapses would not be noticed")
 	}
-}
-
-// tellOp says where an operation is and what it was.
-func tellOp(h *History, op Op) string {
-	e := &h.Events[op.Call]
-	if op.Return >= 0 {
-		e = &h.Events[op.Return]
-	}
-	where := fmt.Sprintf("event %d", e.Index)
-	if e.Line > 0 {
-		where = fmt.Sprintf("line %d", e.Line)
-	}
-	return fmt.Sprintf("%s: process %d: %s", where, e.Process, describeOp(h, op))
 }

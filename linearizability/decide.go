@@ -13,15 +13,15 @@ import (
 )
 
 // search searches every partition, on as many processors as there are.
-func (v *Verdict) search(ctx context.Context, memory int64, effects []int) {
-	v.Partitions = make([]Partition, len(v.parts))
-	workers := min(runtime.GOMAXPROCS(0), len(v.parts))
+func (v *Verdict) search(ctx context.Context, effects []int) {
+	v.Partitions = make([]Partition, len(v.digest.parts))
+	workers := min(runtime.GOMAXPROCS(0), len(v.digest.parts))
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range workers {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(v.parts); i = next.Add(1) - 1 {
-				v.Partitions[i] = v.parts[i].decide(ctx, v.meta, memory/int64(workers), effects)
+			for i := next.Add(1) - 1; int(i) < len(v.digest.parts); i = next.Add(1) - 1 {
+				v.Partitions[i] = v.digest.parts[i].decide(ctx, v.digest.meta, v.digest.options.Memory/int64(workers), effects)
 			}
 		})
 	}

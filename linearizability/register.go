@@ -1,9 +1,6 @@
 package linearizability
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 const (
 	regRead uint8 = iota
@@ -139,43 +136,4 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// describeOp says what an operation was, for pictures and reports.
-func describeOp(h *History, op Op) string {
-	call := &h.Events[op.Call]
-	s := call.F
-	for _, f := range call.Fields {
-		if !f.Value.IsNil() {
-			s += fmt.Sprintf(" %s", showField(f))
-		}
-	}
-	switch {
-	case op.Return < 0:
-		return s + " → never returned"
-	case op.Type == OK:
-		s += " → ok"
-	default:
-		s += " → " + op.Type.String()
-	}
-	for _, f := range h.Events[op.Return].Fields {
-		if !f.Value.IsNil() && !f.Value.Equal(call.Field(f.Name)) {
-			s += " " + showField(f)
-		}
-	}
-	return s
-}
-
-func showField(f Field) string {
-	v := f.Value.String()
-	if word, ok := f.Value.Word(); ok {
-		v = word
-	}
-	if len(v) > 40 {
-		v = quote(v)
-	}
-	if f.Name == "value" {
-		return v
-	}
-	return f.Name + "=" + v
 }

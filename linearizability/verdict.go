@@ -30,9 +30,8 @@ type Verdict struct {
 	// Notes say what weakens the verdict, such as a misspelt field of meta.
 	Notes []string `json:"notes,omitempty"`
 
-	h       *History
-	meta    *Meta
-	parts   []part
+	source  eventSource
+	digest  *digest
 	beliefs []term
 }
 

@@ -1,0 +1,133 @@
+package linearizability
+
+import (
+	"fmt"
+	"maps"
+)
+
+// String says what an operation was, with all its fields.
+func (o *operation) String() string {
+	s := o.invoked.F
+	for _, f := range o.invoked.Fields {
+		if !f.Value.IsNil() {
+			s += " " + showField(f)
+		}
+	}
+	if o.ended == nil {
+		return s + " → never returned"
+	}
+	s += " → " + o.Type.String()
+	for _, f := range o.ended.Fields {
+		if !f.Value.IsNil() && !f.Value.Equal(o.invoked.Field(f.Name)) {
+			s += " " + showField(f)
+		}
+	}
+	return s
+}
+
+func showField(f Field) string {
+	v := f.Value.String()
+	if word, ok := f.Value.Word(); ok {
+		v = word
+	}
+	if len(v) > 40 {
+		v = quote(v)
+	}
+	if f.Name == "value" {
+		return v
+	}
+	return f.Name + "=" + v
+}
+
+// label says in a few words what it was asked and told.
+func (o *operation) label() string {
+	s := o.invoked.F
+	for _, name := range [...]string{"token", "k", "v", "value"} {
+		if v := o.invoked.Field(name); !v.IsNil() {
+			s += " " + short(v)
+		}
+	}
+	if o.ended == nil || o.Type == Info {
+		return s + " ?"
+	}
+	if o.Type == Fail {
+		s += " refused"
+		if word := o.errorWord(); word != "" {
+			s += ": " + word
+		}
+	}
+	told := ""
+	for _, name := range [...]string{"token", "owner", "holder", "highest", "v", "value"} {
+		if v := o.ended.Field(name); !v.IsNil() && !v.Equal(o.invoked.Field(name)) {
+			told += " " + short(v)
+		}
+	}
+	if told != "" {
+		s += " →" + told
+	}
+	return s
+}
+
+func short(v Value) string {
+	text, ok := v.Word()
+	if !ok {
+		text = v.String()
+	}
+	if len(text) > 16 {
+		text = quote(text[:12])
+	}
+	return text
+}
+
+// where names the event that ended it, or its call.
+func (o *operation) where() string {
+	e := o.invoked
+	if o.ended != nil {
+		e = o.ended
+	}
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d", e.Line)
+	}
+	return fmt.Sprintf("event %d", e.Index)
+}
+
+// tell says in words where each violated partition has no explanation.
+func (v *Verdict) tell() error {
+	stuck := make(map[int]*operation) // by position of the call
+	until := -1
+	for _, p := range v.Partitions {
+		if p.Result == Violated && p.Reason == "" {
+			stuck[p.stuck.Call] = &operation{span: span{Op: p.stuck}}
+			until = max(until, p.stuck.Return)
+		}
+	}
+	ends := make(map[int]*operation, len(stuck))
+	for o := range maps.Values(stuck) {
+		ends[o.Return] = o
+	}
+	err := v.source.events(func(pos int, e *Event) bool {
+		if o := stuck[pos]; o != nil {
+			o.invoked = e.clone()
+		}
+		if o := ends[pos]; o != nil {
+			o.ended = e.clone()
+		}
+		return pos < until
+	})
+	if err != nil {
+		return err
+	}
+	for i := range v.Partitions {
+		p := &v.Partitions[i]
+		if p.Result != Violated || p.Reason != "" {
+			continue
+		}
+		o := stuck[p.stuck.Call]
+		if o.invoked == nil || o.ended == nil {
+			return fmt.Errorf("history: %s changed while it was checked", v.File)
+		}
+		p.Line, p.Index = o.ended.Line, o.ended.Index
+		p.Reason = fmt.Sprintf("no order of the operations explains %s: process %d: %v", o.where(), o.ended.Process, o)
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package linearizability
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// inMemory is how many events of a file CheckFile holds before it gives up
+// holding them all.
+const inMemory = 200_000
+
+// CheckFile checks the history in a file. One that is long is checked as it is
+// read, and its events are not kept: what the checks need of 1,000,000
+// operations takes some hundred megabytes. What a report shows is then read from
+// the file again, so the file must not change before the last use of the verdict.
+func CheckFile(ctx context.Context, path string, o Options) (Verdict, error) {
+	return checkFile(ctx, path, o, inMemory)
+}
+
+// checkFile holds so many events.
+func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("history: %w", err)
+	}
+	defer f.Close()
+	s, err := o.Reader.Open(f, path)
+	if err != nil {
+		return Verdict{}, err
+	}
+	h := History{Name: path, Meta: s.Meta()}
+	var c *collator
+	for e, err := range s.Events() {
+		if err != nil {
+			return Verdict{}, err
+		}
+		if c != nil {
+			if err := c.take(e); err != nil {
+				return Verdict{}, err
+			}
+			continue
+		}
+		if h.Events = append(h.Events, *e.clone()); len(h.Events) != hold || !streams(&h, o) {
+			continue
+		}
+		if c, err = newCollator(&h, o); err != nil {
+			return Verdict{}, err
+		}
+		h.Events = nil
+	}
+	h.Meta = s.Meta()
+	if c == nil {
+		return Check(ctx, h, o)
+	}
+	d, err := c.end()
+	if err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{File: path, Model: o.Model.String(), source: &fileSource{path, o.Reader}}
+	return v, v.decide(ctx, d, nil)
+}
+
+// streams reports whether a history can be checked as it is read. Where time
+// stamps have an error, the order of the events is known only at the end; and
+// foreign vocabularies are translated as a whole.
+func streams(h *History, o Options) bool {
+	return h.Meta.Eps == 0 && !(o.Model.Name == ModelLease && isJepsenLock(h))
+}
+
+// collator makes operations of events as they come, and digests them.
+type collator struct {
+	digest *digest
+	open   map[int64]*operation
+	idle   []*operation // whose events may be written over
+}
+
+// newCollator begins with the events of h.
+func newCollator(h *History, o Options) (*collator, error) {
+	meta := h.Meta
+	d, err := newDigest(h.Name, &meta, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &collator{digest: d, open: make(map[int64]*operation)}
+	for i := range h.Events {
+		if err := c.take(&h.Events[i]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// take adds an event, which is valid only during the call.
+func (c *collator) take(e *Event) error {
+	pos := c.digest.events
+	c.digest.events++
+	switch {
+	case e.Process == NoProcess:
+		return nil
+	case e.Type == Invoke:
+		o := &operation{invoked: new(Event)}
+		if n := len(c.idle); n > 0 {
+			o, c.idle = c.idle[n-1], c.idle[:n-1]
+		}
+		*o = operation{span: span{Op: Op{pos, -1, Info}, process: e.Process, call: int64(pos) + 1, ret: Unbounded}, invoked: o.invoked}
+		fields := append(o.invoked.Fields[:0], e.Fields...)
+		*o.invoked = *e
+		o.invoked.Fields = fields
+		c.open[e.Process] = o
+		return nil
+	}
+	o := c.open[e.Process]
+	delete(c.open, e.Process)
+	c.idle = append(c.idle, o)
+	o.ended, o.Return, o.Type = e, pos, e.Type
+	if e.Type != Info {
+		o.ret = int64(pos) + 1
+	}
+	return c.digest.add(o)
+}
+
+// end adds the operations that never returned.
+func (c *collator) end() (*digest, error) {
+	var open []*operation
+	for _, o := range c.open {
+		open = append(open, o)
+	}
+	slices.SortFunc(open, func(a, b *operation) int { return cmp.Compare(a.call, b.call) })
+	for _, o := range open {
+		if err := c.digest.add(o); err != nil {
+			return nil, err
+		}
+	}
+	return c.digest, c.digest.end()
+}
+
+// eventSource gives the events of a history again.
+type eventSource interface {
+	// events calls yield with each, in order, and its position. It is valid only
+	// during the call. It ends early when yield returns false.
+	events(yield func(pos int, e *Event) bool) error
+}
+
+func (h *History) events(yield func(pos int, e *Event) bool) error {
+	for i := range h.Events {
+		if !yield(i, &h.Events[i]) {
+			break
+		}
+	}
+	return nil
+}
+
+// fileSource reads them from the file.
+type fileSource struct {
+	path   string
+	reader Reader
+}
+
+func (s *fileSource) events(yield func(pos int, e *Event) bool) error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return fmt.Errorf("history: read again: %w", err)
+	}
+	defer f.Close()
+	stream, err := s.reader.Open(f, s.path)
+	if err != nil {
+		return err
+	}
+	pos := 0
+	for e, err := range stream.Events() {
+		if err != nil || !yield(pos, e) {
+			return err
+		}
+		pos++
+	}
+	return nil
+}
