@@ -17,7 +17,7 @@ import (
 // corpus is a folder of histories recorded elsewhere, which are no part of
 // fencepost. It has a manifest: file, source, licence, kind, model, verdict,
 // number of events.
-func corpus(t *testing.T) (dir string, rows [][]string) {
+func corpus(t testing.TB) (dir string, rows [][]string) {
 	dir = os.Getenv("FENCEPOST_HISTORIES")
 	if dir == "" {
 		dir = "../../shared/histories"

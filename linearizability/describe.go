@@ -101,6 +101,9 @@ func (v *Verdict) tell() error {
 			until = max(until, p.stuck.Return)
 		}
 	}
+	if len(stuck) == 0 {
+		return nil
+	}
 	ends := make(map[int]*operation, len(stuck))
 	for o := range maps.Values(stuck) {
 		ends[o.Return] = o
