@@ -143,7 +143,7 @@ func (r *ednReader) skip(depth int) (byte, error) {
 			return 0, err
 		}
 		switch {
-		case isSpace(c) || c == ',' || c == '\f' || c == '\v':
+		case isBlank(c):
 			_, err = r.s.next()
 		case c == ';':
 			for err = nil; err == nil && c != '\n'; {
@@ -253,24 +253,43 @@ func (r *ednReader) word(head ...byte) (*body, error) {
 	return r.texts.text(r.buf), nil
 }
 
+// endsToken is the table of the bytes at which a token ends, or is wrong.
+var endsToken = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isBlank(byte(c)) || isControl(byte(c)) || strings.IndexByte(";()[]{}\"\\", byte(c)) >= 0
+	}
+	return t
+}()
+
+// isBlank reports whether c parts values.
+func isBlank(c byte) bool { return isSpace(c) || c == ',' || c == '\f' || c == '\v' }
+
+func isControl(c byte) bool { return c < 0x20 || c == 0x7f }
+
 // token reads the same into r.buf.
 func (r *ednReader) token(head ...byte) error {
 	r.buf = append(r.buf[:0], head...)
 	for {
-		c, err := r.s.peek()
-		if err == io.EOF || err == nil && (isSpace(c) || strings.IndexByte(",;()[]{}\"\\\f\v", c) >= 0) {
+		if _, err := r.s.peek(); err == io.EOF {
 			break
-		}
-		if err == nil {
-			_, err = r.s.next()
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
-		if c < 0x20 || c == 0x7f {
-			return fmt.Errorf("byte %#02x in a token", c)
+		ahead := r.s.buf[r.s.at:r.s.end]
+		n := 0
+		for n < len(ahead) && !endsToken[ahead[n]] {
+			n++
 		}
-		r.buf = append(r.buf, c)
+		r.buf = append(r.buf, ahead[:n]...)
+		if err := r.s.skip(n); err != nil {
+			return err
+		}
+		if n < len(ahead) {
+			if c := ahead[n]; isControl(c) && !isBlank(c) {
+				return fmt.Errorf("byte %#02x in a token", c)
+			}
+			break
+		}
 	}
 	if !utf8.Valid(r.buf) {
 		return errors.New("not UTF-8 text")

@@ -112,6 +112,7 @@ type jsonReader struct {
 	at     int
 	values int
 	fields []Field
+	names  []*body // of the event before: as a rule those of this one
 }
 
 // event reads the fields of one JSON object, which are valid until the next.
@@ -126,7 +127,7 @@ func (d *jsonReader) event(text []byte) ([]Field, error) {
 	d.at++
 	fields := d.fields[:0]
 	for d.more('}', len(fields) == 0) {
-		key, err := d.key()
+		key, err := d.fieldName(len(fields))
 		if err != nil {
 			return nil, err
 		}
@@ -197,6 +198,31 @@ func (d *jsonReader) unexpected(want string) error {
 	r, _ := utf8.DecodeRune(d.text[d.at:])
 	return fmt.Errorf("%q where %s should be", r, want)
 }
+
+// fieldName reads the name of the event's nth field, and its colon.
+func (d *jsonReader) fieldName(n int) (*body, error) {
+	if d.token() == '"' && n < len(d.names) {
+		guess := d.names[n]
+		rest := d.text[d.at+1:]
+		if k := len(guess.text); len(rest) > k+1 && rest[k] == '"' && rest[k+1] == ':' && string(rest[:k]) == guess.text {
+			d.at += k + 3
+			return guess, nil
+		}
+	}
+	name, err := d.key()
+	if err != nil {
+		return nil, err
+	}
+	if n < len(d.names) {
+		d.names[n] = name
+	} else if n < maxGuessed {
+		d.names = append(d.names, name)
+	}
+	return name, nil
+}
+
+// maxGuessed bounds the names that a reader remembers.
+const maxGuessed = 16
 
 // key reads the name of an entry, and its colon.
 func (d *jsonReader) key() (*body, error) {

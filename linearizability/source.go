@@ -137,6 +137,15 @@ func (s *source) next() (byte, error) {
 	return c, nil
 }
 
+// skip consumes n bytes, which must be readable and on one line.
+func (s *source) skip(n int) error {
+	if s.budget -= n; s.budget < 0 {
+		return errEventTooLong
+	}
+	s.at += n
+	return nil
+}
+
 // peek returns the next byte without consuming it; io.EOF at the end.
 func (s *source) peek() (byte, error) {
 	if s.at == s.end {
