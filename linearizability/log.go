@@ -104,6 +104,7 @@ func (l logWriter) event(e *Event) error {
 			value = f.Value
 		case f.Name == "error":
 			failure = f.Value
+		case f.Value.IsNil():
 		case e.Process == NoProcess && (f.Name == "process" || f.Name == "type"):
 		default:
 			l.out.lose(f.Name, e)
@@ -146,7 +147,7 @@ func (k kvWriter) event(e *Event) error {
 	b = e.Field("value").appendEDN(append(b, ", :value "...))
 	for _, f := range e.Fields {
 		switch {
-		case f.Name == "key" || f.Name == "value":
+		case f.Name == "key" || f.Name == "value" || f.Value.IsNil():
 		case e.Process == NoProcess && (f.Name == "process" || f.Name == "type"):
 		default:
 			k.out.lose(f.Name, e)
