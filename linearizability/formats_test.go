@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,7 +196,11 @@ func TestEveryFormatToEveryOtherAndBack(t *testing.T) {
 		h.Name = name
 		roundTrips(t, h)
 	}
-	for seed := range uint64(300) {
+	seeds := uint64(60)
+	if os.Getenv("FENCEPOST_LONG") == "1" {
+		seeds = 1000
+	}
+	for seed := range seeds {
 		h := randomHistory(rand.New(rand.NewPCG(seed, 1)))
 		h.Name = fmt.Sprint("random ", seed)
 		if err := h.Validate(); err != nil {
@@ -314,14 +319,17 @@ func TestRecordedHistoriesInEveryFormat(t *testing.T) {
 			return err
 		}
 		h, err := linearizability.ReadFile(path)
+		var syntax *linearizability.SyntaxError
+		if errors.As(err, &syntax) && strings.HasPrefix(syntax.Msg, "empty") {
+			return nil // one of porcupine's is
+		}
 		if err != nil {
 			return err
 		}
 		files++
-		if testing.Short() && files%7 != 0 {
-			return nil
+		if files%10 == 0 || os.Getenv("FENCEPOST_LONG") == "1" { // all take half a minute
+			roundTrips(t, h)
 		}
-		roundTrips(t, h)
 		return nil
 	})
 	if err != nil || files < 135 {
