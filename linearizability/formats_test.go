@@ -415,3 +415,38 @@ func TestNotTuples(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
+	empty := linearizability.History{Name: "h", Meta: linearizability.DefaultMeta()}
+	long := empty
+	long.Events = []linearizability.Event{{Time: linearizability.NoTime, Process: linearizability.NoProcess, Type: linearizability.Info, F: "x",
+		Fields: []linearizability.Field{{Name: "value", Value: linearizability.String(strings.Repeat("x", linearizability.MaxEventBytes))}}}}
+	for _, f := range linearizability.Formats() {
+		var syntax *linearizability.SyntaxError
+		_, err := linearizability.Writer{Format: f}.Write(io.Discard, &long)
+		if !errors.As(err, &syntax) || !strings.HasPrefix(err.Error(), "h:1: longer than the 1048576 bytes") {
+			t.Errorf("%v: an event too long to be read: %v", f, err)
+		}
+		var b bytes.Buffer
+		_, err = linearizability.Writer{Format: f}.Write(&b, &empty)
+		if says := f < linearizability.FormatLog; says != (err == nil) {
+			t.Errorf("%v: no event: %v", f, err)
+		} else if says {
+			same(t, "empty", empty, read(t, b.String(), linearizability.Reader{Format: f}), f)
+		}
+	}
+	if _, err := (linearizability.Writer{Format: 99}).Write(io.Discard, &empty); err == nil {
+		t.Error("an unknown format was written")
+	}
+	failed := errors.New("disk full")
+	h := read(t, invoke+ok, linearizability.Reader{})
+	for _, f := range linearizability.Formats() {
+		if _, err := (linearizability.Writer{Format: f}).Write(failing{failed}, &h); !errors.Is(err, failed) {
+			t.Errorf("%v: got %v, want the writer's error", f, err)
+		}
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }

@@ -145,6 +145,9 @@ func readAnything(t *testing.T, format linearizability.Format, text string) bool
 // again is the same text.
 func comesBack(t *testing.T, h, want linearizability.History, f linearizability.Format, tuples bool) {
 	t.Helper()
+	if f >= linearizability.FormatLog && len(h.Events) == 0 {
+		return // cannot be written
+	}
 	w, r := linearizability.Writer{Format: f, Independent: tuples}, linearizability.Reader{Format: f, Independent: tuples}
 	if f >= linearizability.FormatLog {
 		want = sayable(want, f)

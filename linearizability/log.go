@@ -88,7 +88,10 @@ func bareText(text []byte, texts *interner) Value {
 // logWriter is the inverse of logReader.
 type logWriter struct{ out *output }
 
-func (l logWriter) meta(m Meta, _ bool) error {
+func (l logWriter) meta(m Meta, hasEvents bool) error {
+	if !hasEvents {
+		return l.out.at(errors.New("a history without an event cannot be written in a format that has nothing else"), 0)
+	}
 	if !m.isDefault() {
 		l.out.lose("meta", nil)
 	}
@@ -134,7 +137,7 @@ func (logWriter) end() error { return nil }
 // takes a call whose return is of type fail or info for one without a return.
 type kvWriter struct{ out *output }
 
-func (k kvWriter) meta(m Meta, first bool) error { return logWriter{k.out}.meta(m, first) }
+func (k kvWriter) meta(m Meta, hasEvents bool) error { return logWriter(k).meta(m, hasEvents) }
 
 func (k kvWriter) event(e *Event) error {
 	k.out.unordered(e)

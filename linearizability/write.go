@@ -50,7 +50,9 @@ func (h *History) WriteEDN(w io.Writer) error {
 }
 
 // Write writes h and returns what is lost in c's format. Read gives back the
-// same history but for that.
+// same history but for that. What cannot be written at all is a *SyntaxError: an
+// event longer than MaxEventBytes, a tuple without a key, and no event at all
+// where the format has no other line.
 func (c Writer) Write(w io.Writer, h *History) ([]Loss, error) {
 	return c.write(w, h.Name, h.Meta, func(yield func(*Event, error) bool) {
 		for i := range h.Events {
