@@ -1,10 +1,10 @@
 package linearizability
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -17,69 +17,85 @@ import (
 // say in which line an error is. It reads one event at a time: what is not in
 // the event is not in memory.
 
-// readEDN reads maps, one after another or in one vector or list.
-func readEDN(s *source, b *builder) error {
-	r := ednReader{s: s}
-	closing, err := r.open()
+// ednMaps reads maps, one after another or in one vector or list.
+type ednMaps struct {
+	r       ednReader
+	begun   bool
+	ended   bool
+	closing byte // of the bracket around all events; 0 if there is none
+	fields  []Field
+}
+
+func (m *ednMaps) next() ([]Field, int, error) {
+	if !m.begun {
+		m.begun = true
+		if err := m.open(); err != nil {
+			return nil, m.r.s.line, err
+		}
+	}
+	if m.ended {
+		return nil, m.r.s.line, io.EOF
+	}
+	c, err := m.r.skip(1)
+	switch {
+	case err == io.EOF && m.closing == 0:
+		return nil, m.r.s.line, io.EOF
+	case err != nil:
+		return nil, m.r.s.line, truncated(err)
+	case c == m.closing:
+		m.r.s.next()
+		m.ended = true
+		if err := m.r.onlyComments(); err != nil {
+			return nil, m.r.s.line, err
+		}
+		return nil, m.r.s.line, io.EOF
+	}
+	line := m.r.s.line
+	m.r.s.begin()
+	m.r.values, m.r.stack = 0, m.r.stack[:0]
+	v, err := m.r.value(0) // as deep as the values of a JSON object
+	m.r.s.done()
+	if err != nil {
+		return nil, m.r.s.line, truncated(err)
+	}
+	if v.kind == KindTagged && strings.HasSuffix(v.text, ".Op") {
+		v = v.list[0] // #jepsen.history.Op{...}: how Jepsen prints a record
+	}
+	fields, ok := v.appendFields(m.fields[:0])
+	if !ok {
+		return nil, line, fmt.Errorf("want a map whose keys are keywords, not %s", quote(v.String()))
+	}
+	m.fields = fields
+	for _, f := range fields {
+		if len(f.Name) > maxWord {
+			return nil, line, badField(f.Name, "a name longer than %d bytes", maxWord)
+		}
+	}
+	return fields, line, nil
+}
+
+// open reads the bracket around all events, if there is one.
+func (m *ednMaps) open() error {
+	c, err := m.r.skip(1)
+	if err == io.EOF {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	for {
-		c, err := r.skip(1)
-		if err == io.EOF && closing == 0 {
-			return nil
-		}
-		if err != nil {
-			return truncated(err)
-		}
-		if c == closing {
-			s.next()
-			return r.onlyComments()
-		}
-		line := s.line
-		s.begin()
-		r.values = 0
-		v, err := r.value(1)
-		s.end()
-		if err != nil {
-			return truncated(err)
-		}
-		if v.kind == KindTagged && strings.HasSuffix(v.text, ".Op") {
-			v = v.list[0] // #jepsen.history.Op{...}: how Jepsen prints a record
-		}
-		fields, ok := v.fields()
-		if !ok {
-			return at(fmt.Errorf("want a map whose keys are keywords, not %s", quote(v.String())), b.h.Name, line)
-		}
-		for _, f := range fields {
-			if len(f.Name) > maxWord {
-				return at(badField(f.Name, "a name longer than %d bytes", maxWord), b.h.Name, line)
-			}
-		}
-		if err := b.record(fields, line); err != nil {
-			return err
-		}
-	}
-}
-
-// open reads the bracket around all events, if there is one, and returns the
-// one that closes it.
-func (r *ednReader) open() (byte, error) {
-	c, err := r.skip(1)
-	if err == io.EOF {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
 	switch c {
-	case '[', '(':
-		r.s.next()
-		return map[byte]byte{'[': ']', '(': ')'}[c], nil
+	case '[':
+		m.closing = ']'
+	case '(':
+		m.closing = ')'
+	default:
+		return nil
 	}
-	return 0, nil
+	_, err = m.r.s.next()
+	return err
 }
 
+// onlyComments checks that no value follows.
 func (r *ednReader) onlyComments() error {
 	c, err := r.skip(1)
 	if err == io.EOF {
@@ -91,17 +107,9 @@ func (r *ednReader) onlyComments() error {
 	return fmt.Errorf("%q after the end of the history", c)
 }
 
-func truncated(err error) error {
-	if err == io.EOF {
-		return errTruncated
-	}
-	return err
-}
-
 // parseEDN reads text that is one value.
 func parseEDN(text string, depth int) (Value, error) {
-	s := &source{r: bufio.NewReader(strings.NewReader(text)), line: 1, left: MaxEventBytes, budget: MaxEventBytes}
-	r := ednReader{s: s}
+	r := textReader([]byte(text), &interner{})
 	if _, err := r.skip(depth); err != nil {
 		return Value{}, truncated(err)
 	}
@@ -112,35 +120,44 @@ func parseEDN(text string, depth int) (Value, error) {
 	return v, r.onlyComments()
 }
 
+// textReader returns a reader of values in text, which is part of one event.
+func textReader(text []byte, texts *interner) *ednReader {
+	return &ednReader{s: &source{buf: text, end: len(text), line: 1, budget: MaxEventBytes}, texts: texts}
+}
+
 // ednReader reads values from a source.
 type ednReader struct {
 	s      *source
-	buf    []byte
-	values int // of the event
+	texts  *interner
+	buf    []byte  // the token or text being read
+	stack  []Value // elements of the collections being read
+	values int     // of the event
 }
 
 // skip skips spaces, comments and discarded values, and returns the next byte
 // without consuming it.
 func (r *ednReader) skip(depth int) (byte, error) {
 	for {
-		head, err := r.s.r.Peek(2)
-		if len(head) == 0 {
-			if err == io.EOF {
-				return 0, io.EOF
-			}
-			return 0, &readError{err: err}
+		c, err := r.s.peek()
+		if err != nil {
+			return 0, err
 		}
-		switch c := head[0]; {
-		case isSpace(c) || c == ',' || c == '\f' || c == '\v':
+		switch {
+		case isBlank(c):
 			_, err = r.s.next()
 		case c == ';':
 			for err = nil; err == nil && c != '\n'; {
 				c, err = r.s.next()
 			}
-			if err == io.EOF {
-				return 0, io.EOF
+		case c == '#':
+			switch err = r.s.need(2); {
+			case err == io.EOF:
+				return c, nil
+			case err != nil:
+				return 0, err
+			case r.s.buf[r.s.at+1] != '_':
+				return c, nil
 			}
-		case c == '#' && len(head) == 2 && head[1] == '_':
 			err = truncated(r.discard(depth))
 		default:
 			return c, nil
@@ -159,7 +176,7 @@ func (r *ednReader) discard(depth int) error {
 	}
 	if r.s.budget > MaxEventBytes {
 		r.s.begin()
-		defer r.s.end()
+		defer r.s.done()
 		r.values = 0
 	}
 	for range "#_" {
@@ -200,62 +217,91 @@ func (r *ednReader) value(depth int) (Value, error) {
 	case '\\':
 		return r.char()
 	case ':':
-		word, err := r.word(nil)
-		if err == nil && word == "" {
+		word, err := r.word()
+		if err == nil && word.text == "" {
 			err = errors.New("a keyword without a name")
 		}
-		return Keyword(word), err
+		return Value{kind: KindKeyword, body: word}, err
 	}
-	word, err := r.word([]byte{c})
-	if err != nil {
+	if err := r.token(c); err != nil {
 		return Value{}, err
 	}
-	switch {
-	case word == "nil":
+	switch word := r.buf; {
+	case string(word) == "nil":
 		return Value{}, nil
-	case word == "true" || word == "false":
-		return Bool(word == "true"), nil
+	case string(word) == "true" || string(word) == "false":
+		return Bool(word[0] == 't'), nil
 	case isDigit(c) || len(word) > 1 && (c == '+' || c == '-') && isDigit(word[1]):
-		if !isEDNNumber(word) {
-			return Value{}, fmt.Errorf("%s is no number", quote(word))
+		if n, ok := plainInt(word); ok {
+			return Int(n), nil
 		}
-		return numberValue(word), nil
-	case !isSymbol(word):
-		return Value{}, fmt.Errorf("%s is no value", quote(word))
+		if !isEDNNumber(string(word)) {
+			return Value{}, fmt.Errorf("%s is no number", quote(string(word)))
+		}
+		return textValue(KindNumber, string(word)), nil
+	case !isSymbol(string(word)):
+		return Value{}, fmt.Errorf("%s is no value", quote(string(word)))
 	}
-	return Value{kind: KindSymbol, text: word}, nil
+	return Value{kind: KindSymbol, body: r.texts.text(r.buf)}, nil
 }
 
-// word reads on to the end of a token.
-func (r *ednReader) word(head []byte) (string, error) {
+// word reads on to the end of a token, which begins with head.
+func (r *ednReader) word(head ...byte) (*body, error) {
+	if err := r.token(head...); err != nil {
+		return nil, err
+	}
+	return r.texts.text(r.buf), nil
+}
+
+// endsToken is the table of the bytes at which a token ends, or is wrong.
+var endsToken = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isBlank(byte(c)) || isControl(byte(c)) || strings.IndexByte(";()[]{}\"\\", byte(c)) >= 0
+	}
+	return t
+}()
+
+// isBlank reports whether c parts values.
+func isBlank(c byte) bool { return isSpace(c) || c == ',' || c == '\f' || c == '\v' }
+
+func isControl(c byte) bool { return c < 0x20 || c == 0x7f }
+
+// token reads the same into r.buf.
+func (r *ednReader) token(head ...byte) error {
 	r.buf = append(r.buf[:0], head...)
 	for {
-		c, err := r.s.peek()
-		if err == io.EOF || err == nil && (isSpace(c) || strings.IndexByte(",;()[]{}\"\\\f\v", c) >= 0) {
+		if _, err := r.s.peek(); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		ahead := r.s.buf[r.s.at:r.s.end]
+		n := 0
+		for n < len(ahead) && !endsToken[ahead[n]] {
+			n++
+		}
+		r.buf = append(r.buf, ahead[:n]...)
+		if err := r.s.skip(n); err != nil {
+			return err
+		}
+		if n < len(ahead) {
+			if c := ahead[n]; isControl(c) && !isBlank(c) {
+				return fmt.Errorf("byte %#02x in a token", c)
+			}
 			break
 		}
-		if err == nil {
-			_, err = r.s.next()
-		}
-		if err != nil {
-			return "", err
-		}
-		if c < 0x20 || c == 0x7f {
-			return "", fmt.Errorf("byte %#02x in a token", c)
-		}
-		r.buf = append(r.buf, c)
 	}
 	if !utf8.Valid(r.buf) {
-		return "", errors.New("not UTF-8 text")
+		return errors.New("not UTF-8 text")
 	}
-	return string(r.buf), nil
+	return nil
 }
 
 func (r *ednReader) collection(kind Kind, closing byte, depth int) (Value, error) {
 	if depth > MaxDepth {
 		return Value{}, errTooDeep
 	}
-	v := Value{kind: kind}
+	from := len(r.stack)
 	for {
 		c, err := r.skip(depth + 1)
 		if err != nil {
@@ -269,12 +315,14 @@ func (r *ednReader) collection(kind Kind, closing byte, depth int) (Value, error
 		if err != nil {
 			return Value{}, truncated(err)
 		}
-		v.list = append(v.list, e)
+		r.stack = append(r.stack, e)
 	}
-	if kind == KindMap && len(v.list)%2 != 0 {
+	list := slices.Clone(r.stack[from:])
+	r.stack = r.stack[:from]
+	if kind == KindMap && len(list)%2 != 0 {
 		return Value{}, errors.New("a map with a key but no value")
 	}
-	return v, nil
+	return listValue(kind, list), nil
 }
 
 // dispatch reads what begins with a hash: a set, a symbolic value or a tag.
@@ -287,20 +335,24 @@ func (r *ednReader) dispatch(depth int) (Value, error) {
 	case c == '{':
 		return r.collection(KindSet, '}', depth)
 	case c == '#':
-		word, err := r.word([]byte("##"))
-		if err == nil && word != "##Inf" && word != "##-Inf" && word != "##NaN" {
-			err = fmt.Errorf("%s is no value", quote(word))
+		word, err := r.word('#', '#')
+		if err != nil {
+			return Value{}, err
 		}
-		return Value{kind: KindSymbol, text: word}, err
+		switch word.text {
+		case "##Inf", "##-Inf", "##NaN":
+			return Value{kind: KindSymbol, body: word}, nil
+		}
+		return Value{}, fmt.Errorf("%s is no value", quote(word.text))
 	case depth > MaxDepth:
 		return Value{}, errTooDeep
 	}
-	tag, err := r.word([]byte{c})
+	tag, err := r.word(c)
 	if err != nil {
 		return Value{}, err
 	}
-	if !isSymbol(tag) {
-		return Value{}, fmt.Errorf("%s is no tag", quote("#"+tag))
+	if !isSymbol(tag.text) {
+		return Value{}, fmt.Errorf("%s is no tag", quote("#"+tag.text))
 	}
 	if _, err := r.skip(depth + 1); err != nil {
 		return Value{}, truncated(err)
@@ -309,7 +361,7 @@ func (r *ednReader) dispatch(depth int) (Value, error) {
 	if err != nil {
 		return Value{}, truncated(err)
 	}
-	return Value{kind: KindTagged, text: tag, list: []Value{v}}, nil
+	return Value{kind: KindTagged, body: &body{tag.text, []Value{v}}}, nil
 }
 
 // char reads a character: one letter, or the name of one.
@@ -321,10 +373,11 @@ func (r *ednReader) char() (Value, error) {
 	if isSpace(c) {
 		return Value{}, errors.New("a backslash without a character")
 	}
-	word, err := r.word([]byte{'\\', c})
+	char, err := r.word('\\', c)
 	if err != nil {
 		return Value{}, err
 	}
+	word := char.text
 	switch name := word[1:]; {
 	case utf8.RuneCountInString(name) == 1:
 	case name == "newline", name == "return", name == "space", name == "tab", name == "formfeed", name == "backspace":
@@ -335,7 +388,7 @@ func (r *ednReader) char() (Value, error) {
 	default:
 		return Value{}, fmt.Errorf("%s is no character", quote(word))
 	}
-	return Value{kind: KindChar, text: word}, nil
+	return Value{kind: KindChar, body: char}, nil
 }
 
 // text reads a string after its opening quote.
@@ -351,7 +404,7 @@ func (r *ednReader) text() (Value, error) {
 			if !utf8.Valid(r.buf) {
 				return Value{}, errors.New("not UTF-8 text")
 			}
-			return String(string(r.buf)), nil
+			return Value{kind: KindString, body: r.texts.text(r.buf)}, nil
 		case '\\':
 			if err := r.escape(); err != nil {
 				return Value{}, truncated(err)

@@ -9,11 +9,12 @@ import (
 // maxInstant bounds times and durations, so that sums of a few never overflow.
 const maxInstant = 1 << 61
 
-// readEvent makes an event of the fields of one record of a file. Whatever is
-// in no field of its own is kept in Fields.
-func readEvent(fields []Field) (Event, bool, error) {
-	e := Event{Time: NoTime, Process: NoProcess}
-	var hasIndex, hasType bool
+// readEvent makes an event of the fields of one record of a file, in their
+// memory, and reports whether it has an index. Whatever is in no field of its
+// own is kept in Fields.
+func readEvent(e *Event, fields []Field) (hasIndex bool, err error) {
+	*e = Event{Time: NoTime, Process: NoProcess}
+	var hasType, named bool
 	rest := fields[:0]
 	for _, f := range fields {
 		var err error
@@ -27,9 +28,8 @@ func readEvent(fields []Field) (Event, bool, error) {
 			}
 			e.Time, err = instant(f)
 		case "process":
-			if keep, perr := e.setProcess(f.Value); perr != nil {
-				err = perr
-			} else if keep {
+			var keep bool
+			if named, keep, err = e.setProcess(f.Value); keep {
 				rest = append(rest, f)
 			}
 		case "type":
@@ -51,21 +51,26 @@ func readEvent(fields []Field) (Event, bool, error) {
 			rest = append(rest, f)
 		}
 		if err != nil {
-			return Event{}, false, err
+			return false, err
 		}
+	}
+	if named && e.Type != Info {
+		// Some of Jepsen's nemeses invoke and return, like clients.
+		rest = append(rest, Field{"type", Keyword(e.Type.String())})
+		e.Type = Info
 	}
 	switch {
 	case !hasType:
-		return Event{}, false, badField("type", "missing: every event is an invoke, ok, fail or info")
+		return false, badField("type", "missing: every event is an invoke, ok, fail or info")
 	case e.F == "":
-		return Event{}, false, badField("f", "missing: every event names its operation or fault")
+		return false, badField("f", "missing: every event names its operation or fault")
 	case e.Process == NoProcess && e.Type != Info:
-		return Event{}, false, badField("process", "missing: only a fault, of type info, has no process")
+		return false, badField("process", "missing: only a fault, of type info, has no process")
 	}
 	if len(rest) > 0 {
 		e.Fields = slices.Clip(rest)
 	}
-	return e, hasIndex, nil
+	return hasIndex, nil
 }
 
 // isOperation reports whether an operation or fault can have this name. A
@@ -76,20 +81,23 @@ func isOperation(name string) bool {
 
 // setProcess reads the process: an integer, or the name of one that is no
 // client, such as Jepsen's nemesis. A name other than that is kept as a field.
-func (e *Event) setProcess(v Value) (keep bool, err error) {
+func (e *Event) setProcess(v Value) (named, keep bool, err error) {
 	if n, ok := v.Int(); ok {
 		if n < 0 {
-			return false, badField("process", "%d is negative", n)
+			return false, false, badField("process", "%d is negative", n)
 		}
 		e.Process = n
-		return false, nil
+		return false, false, nil
 	}
 	word, ok := v.Word()
 	if !ok && !v.IsNil() {
-		return false, badField("process", "want an integer, not %s", quote(v.String()))
+		return false, false, badField("process", "want an integer, not %s", quote(v.String()))
 	}
-	return ok && word != "nemesis", nil
+	return ok, ok && word != nemesis, nil
 }
+
+// nemesis is the process, in Jepsen, that brings faults about.
+const nemesis = "nemesis"
 
 // instant reads a field that is an integer from 0.
 func instant(f Field) (int64, error) {
@@ -118,7 +126,9 @@ func checkField(f Field) error {
 		_, err := instant(f)
 		return err
 	case "key", "owner", "holder":
-		if _, ok := f.Value.identity(); !ok {
+		switch f.Value.kind {
+		case KindInt, KindString, KindKeyword, KindSymbol: // those that have an identity
+		default:
 			return badField(f.Name, "want a name: a string, a keyword or an integer, not %s", quote(f.Value.String()))
 		}
 	}
@@ -254,7 +264,7 @@ func rate(ppb int64) Value {
 	if ppb == 0 {
 		return Int(0)
 	}
-	return Value{kind: KindNumber, text: "0." + strings.TrimRight(fmt.Sprintf("%09d", ppb), "0")}
+	return textValue(KindNumber, "0."+strings.TrimRight(fmt.Sprintf("%09d", ppb), "0"))
 }
 
 // isDefault reports whether m says no more than the absence of a meta record.

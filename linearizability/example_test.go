@@ -132,7 +132,7 @@ func ExampleFromTrace() {
 func ExampleDetect() {
 	fmt.Println(linearizability.Detect([]byte("INFO  jepsen.util - 0\t:invoke\t:read\tnil")))
 	// Output:
-	// jepsen.util log
+	// log
 }
 
 func ExampleHistory_Validate() {

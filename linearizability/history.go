@@ -132,6 +132,8 @@ type History struct {
 	Name   string // of the file, for messages
 	Meta   Meta
 	Events []Event
+	// Notes say, for people, what the reader changed to make a file a history.
+	Notes []string
 
 	// effects are the calls, as positions in Events, in the order in which the
 	// service carried them out, where that is known. It need not be searched for

@@ -1,69 +1,13 @@
 package linearizability
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 )
-
-// Format is one of the ways to write a history down.
-type Format uint8
-
-// The formats that Read knows.
-const (
-	FormatUnknown   Format = iota
-	FormatJSONLines        // one JSON object a line: fencepost's own
-	FormatJSONArray        // one JSON array of objects (elle-cli)
-	FormatEDN              // maps one after another, or in a vector or list (Jepsen, Knossos, porcupine's key-value logs)
-	FormatLog              // lines of jepsen.util: process, type, f, value
-)
-
-var formatNames = [...]string{"unknown", "JSON lines", "JSON array", "EDN", "jepsen.util log"}
-
-func (f Format) String() string {
-	if int(f) < len(formatNames) {
-		return formatNames[f]
-	}
-	return fmt.Sprintf("Format(%d)", uint8(f))
-}
-
-// Detect tells the format by the beginning of a file; a few hundred bytes do.
-func Detect(head []byte) Format {
-	head = bytes.TrimPrefix(head, []byte("\ufeff"))
-	text := bytes.TrimLeft(head, " \t\r\n,")
-	if len(text) == 0 {
-		return FormatUnknown
-	}
-	switch inner := bytes.TrimLeft(text[1:], " \t\r\n,"); text[0] {
-	case '{':
-		if len(inner) == 0 || inner[0] == '"' || inner[0] == '}' {
-			return FormatJSONLines
-		}
-		return FormatEDN
-	case '[':
-		if len(inner) == 0 || inner[0] == ']' {
-			return FormatJSONArray
-		}
-		if inner[0] == '{' {
-			key := bytes.TrimLeft(inner[1:], " \t\r\n,")
-			if len(key) == 0 || key[0] == '"' || key[0] == '}' {
-				return FormatJSONArray
-			}
-		}
-		return FormatEDN
-	case '(', ';', '#':
-		return FormatEDN
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	if bytes.Contains(line, []byte(logMark)) {
-		return FormatLog
-	}
-	return FormatUnknown
-}
 
 // Reader reads histories. Its zero value is ready: it tells the format by the
 // content and has the default bounds.
@@ -71,6 +15,13 @@ type Reader struct {
 	Format    Format // FormatUnknown: by content
 	MaxEvents int    // 0: DefaultMaxEvents
 	MaxBytes  int64  // of input; 0: DefaultMaxBytes
+
+	// Independent says that the value of every operation is a tuple of Jepsen's
+	// jepsen.independent: a key and the value proper. The event then has the
+	// fields key and value. A tuple is printed like any vector of two, which
+	// might as well be the two values of a cas, so this is not guessed; only a
+	// value under a tag, #jepsen.independent/tuple [k v], is always known as one.
+	Independent bool
 }
 
 // Read reads a history with the default bounds. The name is for messages.
@@ -89,98 +40,239 @@ func ReadFile(path string) (History, error) {
 
 // Read reads one history to the end of r.
 func (c Reader) Read(r io.Reader, name string) (History, error) {
-	s := &source{r: bufio.NewReaderSize(r, 64<<10), line: 1, left: c.MaxBytes, budget: noBudget}
-	if s.left <= 0 {
-		s.left = DefaultMaxBytes
+	s, err := c.Open(r, name)
+	if err != nil {
+		return History{}, err
 	}
-	b := &builder{h: History{Name: name, Meta: DefaultMeta()}, maxEvents: c.MaxEvents}
-	if b.maxEvents <= 0 {
-		b.maxEvents = DefaultMaxEvents
-	}
-	if err := c.read(s, b); err != nil {
-		return History{}, at(err, name, s.line)
-	}
-	if b.records == 0 {
-		return History{}, &SyntaxError{File: name, Line: s.line, Msg: "empty: a history has at least one event"}
-	}
-	b.h.Events = slices.Clip(b.h.Events)
-	b.h.Meta.Journal = b.h.Meta.Journal || b.v.steps
-	return b.h, nil
+	return s.history()
 }
 
-func (c Reader) read(s *source, b *builder) error {
-	if bom, _ := s.r.Peek(3); string(bom) == "\ufeff" {
-		s.r.Discard(3)
+// Open begins to read a history. It reads on to the first event, so that what
+// is no history at all is an error here. The name is for messages.
+func (c Reader) Open(r io.Reader, name string) (*Stream, error) {
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = DefaultMaxBytes
 	}
-	if err := s.skipSpace(); err != nil {
+	if c.MaxEvents <= 0 {
+		c.MaxEvents = DefaultMaxEvents
+	}
+	s := &Stream{name: name, meta: DefaultMeta(), src: newSource(r, c.MaxBytes), maxEvents: c.MaxEvents, independent: c.Independent}
+	if err := s.open(c.Format); err != nil {
+		return nil, at(err, name, s.src.line)
+	}
+	return s, nil
+}
+
+// Stream is a history that is being read: one event of it is in memory at a
+// time, however long it is. What it reads is checked like by History.Validate.
+type Stream struct {
+	name        string
+	format      Format
+	meta        Meta
+	src         *source
+	dec         decoder
+	v           validator
+	fresh       renumber
+	maxEvents   int
+	independent bool
+
+	records int
+	events  int
+	indexed bool
+	event   Event
+	held    bool  // event was read by open and not given out
+	err     error // what reading ended with
+}
+
+// decoder reads the records of one format: their fields, which are valid until
+// the next, and the line they begin in. Its errors need no place in the file;
+// the line is then that of the error.
+type decoder interface {
+	next() (fields []Field, line int, err error)
+}
+
+// open finds out the format and reads the first event.
+func (s *Stream) open(format Format) error {
+	switch err := s.src.need(3); {
+	case err == nil && string(s.src.buf[:3]) == "\ufeff":
+		s.src.take(3)
+	case err != nil && err != io.EOF:
 		return err
 	}
-	format := c.Format
-	if format == FormatUnknown {
-		head, err := s.r.Peek(1024)
-		if len(head) == 0 {
-			if err == io.EOF {
-				return nil
-			}
-			return &readError{err: err}
-		}
-		format = Detect(head)
+	if err := s.src.skipSpace(); err != nil {
+		return err
 	}
-	// The order of journals is real even where their times step back. Lines of
+	if format == FormatUnknown {
+		if err := s.src.need(1024); err != nil && s.src.at == s.src.end {
+			if err == io.EOF {
+				err = errEmpty
+			}
+			return err
+		}
+		format = Detect(s.src.buf[s.src.at:s.src.end])
+	}
+	s.format = format
+	// The order of journals is real even where their times step back. Files of
 	// our own promise more, unless their meta says otherwise.
-	b.v.mayStep = format != FormatJSONLines
+	s.v.mayStep = !format.ownFormat()
+	texts := &interner{}
 	switch format {
 	case FormatJSONLines:
-		return readJSONLines(s, b)
+		s.dec = &jsonLines{s: s.src, d: jsonReader{texts: texts}}
 	case FormatJSONArray:
-		return readJSONArray(s, b)
-	case FormatEDN:
-		return readEDN(s, b)
+		s.dec = &jsonArray{s: s.src, d: jsonReader{texts: texts}}
+	case FormatEDN, FormatEDNVector, FormatEDNList, FormatKVLog:
+		s.dec = &ednMaps{r: ednReader{s: s.src, texts: texts}}
+	case FormatOps:
+		s.dec = &opsReader{s: s.src, texts: texts}
 	case FormatLog:
-		return readLog(s, b)
+		s.dec = &logReader{s: s.src, texts: texts}
+	default:
+		return fmt.Errorf("no known format: want one of %s", formatList)
 	}
-	return errors.New("no known format: want JSON lines, a JSON array, EDN, or a jepsen.util log")
+	if s.advance(); s.err != nil && s.err != io.EOF {
+		return s.err
+	}
+	s.held = s.err == nil
+	if s.records == 0 {
+		return errEmpty
+	}
+	return nil
 }
 
-// builder collects the records of a file into a history.
-type builder struct {
-	h         History
-	v         validator
-	records   int
-	maxEvents int
-	indexed   bool
+const formatList = "JSON lines, a JSON array, EDN, operations of one line, a jepsen.util log"
+
+var errEmpty = errors.New("empty: a history has at least one event")
+
+// Meta returns how the history was recorded. Only its Journal may still turn
+// true, with an event whose time is before the one before it.
+func (s *Stream) Meta() Meta {
+	m := s.meta
+	m.Journal = m.Journal || s.v.steps
+	return m
 }
 
-// record takes the fields of the record that begins in the given line.
-func (b *builder) record(fields []Field, line int) error {
-	b.records++
+// Format returns the format that is being read.
+func (s *Stream) Format() Format { return s.format }
+
+// Notes returns what had to be changed so far to make the file a history, one
+// sentence each, for people. They are complete when Events has ended.
+func (s *Stream) Notes() []string { return s.fresh.notes() }
+
+// Events returns the events in their order. An event and its Fields are valid
+// until the next; its texts and values for good. An error about the content, a
+// *SyntaxError, ends the events. A loop that stops early leaves the rest to the
+// next one.
+func (s *Stream) Events() iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
+		for {
+			if !s.held && s.err == nil {
+				s.advance()
+			}
+			s.held = false
+			if s.err == io.EOF {
+				return
+			}
+			if s.err != nil {
+				yield(nil, s.err)
+				return
+			}
+			if !yield(&s.event, nil) {
+				return
+			}
+		}
+	}
+}
+
+// history reads all that is left.
+func (s *Stream) history() (History, error) {
+	h := History{Name: s.name}
+	var fields arena
+	for e, err := range s.Events() {
+		if err != nil {
+			return History{}, err
+		}
+		kept := *e
+		kept.Fields = fields.clone(e.Fields)
+		h.Events = append(h.Events, kept)
+	}
+	h.Events = slices.Clip(h.Events)
+	h.Meta, h.Notes = s.Meta(), s.Notes()
+	return h, nil
+}
+
+// arena copies short slices of fields into long ones.
+type arena struct{ free []Field }
+
+func (a *arena) clone(fields []Field) []Field {
+	n := len(fields)
+	if n == 0 {
+		return nil
+	}
+	if n > len(a.free) {
+		a.free = make([]Field, max(n, 1024))
+	}
+	c := a.free[:n:n]
+	a.free = a.free[n:]
+	copy(c, fields)
+	return c
+}
+
+// advance reads the next event into s.event, or sets s.err.
+func (s *Stream) advance() {
+	for {
+		fields, line, err := s.dec.next()
+		if err == io.EOF {
+			s.err = io.EOF
+			return
+		}
+		isEvent := false
+		if err == nil {
+			isEvent, err = s.record(fields, line)
+		}
+		if err != nil {
+			s.err = at(err, s.name, line)
+			return
+		}
+		if isEvent {
+			return
+		}
+	}
+}
+
+// record takes the fields of the record that begins in the given line. It
+// reports whether that is an event, and not the meta record.
+func (s *Stream) record(fields []Field, line int) (bool, error) {
+	s.records++
 	if name, ok := repeated(fields); ok {
-		return at(badField(name, "appears twice"), b.h.Name, line)
+		return false, badField(name, "appears twice")
 	}
 	if len(fields) == 1 && fields[0].Name == "meta" {
-		return at(b.meta(fields[0].Value), b.h.Name, line)
+		return false, s.readMeta(fields[0].Value)
 	}
-	e, indexed, err := readEvent(fields)
+	e := &s.event
+	indexed, err := readEvent(e, fields)
 	if err != nil {
-		return at(err, b.h.Name, line)
+		return false, err
+	}
+	if err := separate(e, s.independent); err != nil {
+		return false, err
 	}
 	e.Line = line
 	switch {
-	case len(b.h.Events) == 0:
-		b.indexed = indexed
-	case len(b.h.Events) >= b.maxEvents:
-		return at(fmt.Errorf("more than %d events: raise the bound or cut the history", b.maxEvents), b.h.Name, line)
-	case indexed != b.indexed:
-		return at(badField("index", "on some events only: want it on all or on none"), b.h.Name, line)
+	case s.events == 0:
+		s.indexed = indexed
+	case s.events >= s.maxEvents:
+		return false, fmt.Errorf("more than %d events: raise the bound or cut the history", s.maxEvents)
+	case indexed != s.indexed:
+		return false, badField("index", "on some events only: want it on all or on none")
 	}
 	if !indexed {
-		e.Index = int64(len(b.h.Events))
+		e.Index = int64(s.events)
 	}
-	if err := b.v.add(&e); err != nil {
-		return at(err, b.h.Name, line)
-	}
-	b.h.Events = append(b.h.Events, e)
-	return nil
+	s.events++
+	s.fresh.apply(e, &s.v)
+	return true, s.v.add(e)
 }
 
 // repeated returns the name of a field that is there twice, if one is.
@@ -195,36 +287,47 @@ func repeated(fields []Field) (string, bool) {
 		}
 		return "", false
 	}
-	for i, f := range fields {
-		if slices.ContainsFunc(fields[:i], func(g Field) bool { return g.Name == f.Name }) {
-			return f.Name, true
+	for i := range fields {
+		for j := range fields[:i] {
+			if fields[i].Name == fields[j].Name {
+				return fields[i].Name, true
+			}
 		}
 	}
 	return "", false
 }
 
-func (b *builder) meta(v Value) error {
-	if b.records > 1 {
+func (s *Stream) readMeta(v Value) error {
+	if s.records > 1 {
 		return badField("meta", "only the first record of a history says how it was recorded")
 	}
-	fields, ok := v.fields()
+	fields, ok := v.appendFields(nil)
 	if !ok {
 		return badField("meta", "want an object, not %s", quote(v.String()))
 	}
+	s.fresh.strict = true
+	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == "reuse" }); i >= 0 {
+		reuse, err := flag(fields[i])
+		if err != nil {
+			return err
+		}
+		// What is read has new numbers, so that its Meta does not say it again.
+		s.fresh.strict, fields = !reuse, slices.Delete(fields, i, i+1)
+	}
 	var err error
-	if b.h.Meta, err = readMeta(fields); err != nil {
+	if s.meta, err = readMeta(fields); err != nil {
 		return err
 	}
-	b.v.eps, b.v.mayStep = b.h.Meta.Eps, b.v.mayStep || b.h.Meta.Journal
+	s.v.eps, s.v.mayStep = s.meta.Eps, s.v.mayStep || s.meta.Journal
 	return nil
 }
 
-// fields returns the entries of a map whose keys are names; false if v is none.
-func (v Value) fields() ([]Field, bool) {
+// appendFields appends the entries of a map whose keys are names; false if v is
+// none.
+func (v Value) appendFields(fields []Field) ([]Field, bool) {
 	if v.kind != KindMap {
 		return nil, false
 	}
-	fields := make([]Field, 0, len(v.list)/2)
 	for i := 0; i+1 < len(v.list); i += 2 {
 		name, ok := v.list[i].Word()
 		if !ok {

@@ -31,9 +31,17 @@ const (
 
 // Value is one value of an event's field. It is immutable, and its zero value
 // is nil. Two values are compared with Equal, never with ==.
+//
+// It is three words, because a history holds millions: what does not fit is
+// behind a pointer, which equal texts of one history share.
 type Value struct {
-	kind Kind
-	num  int64
+	kind  Kind
+	num   int64 // of KindBool and KindInt
+	*body       // of all kinds but KindNil, KindBool and KindInt, which have none
+}
+
+// body is what a value refers to.
+type body struct {
 	text string
 	list []Value
 }
@@ -54,17 +62,21 @@ func Uint(n uint64) Value {
 	if n <= 1<<63-1 {
 		return Int(int64(n))
 	}
-	return Value{kind: KindNumber, text: strconv.FormatUint(n, 10)}
+	return textValue(KindNumber, strconv.FormatUint(n, 10))
 }
 
 // String makes text.
-func String(s string) Value { return Value{kind: KindString, text: s} }
+func String(s string) Value { return textValue(KindString, s) }
 
 // Keyword makes an EDN keyword from its name, which is given without the colon.
-func Keyword(name string) Value { return Value{kind: KindKeyword, text: name} }
+func Keyword(name string) Value { return textValue(KindKeyword, name) }
 
 // Vector makes an array.
-func Vector(elems ...Value) Value { return Value{kind: KindVector, list: slices.Clone(elems)} }
+func Vector(elems ...Value) Value { return listValue(KindVector, slices.Clone(elems)) }
+
+func textValue(kind Kind, text string) Value { return Value{kind: kind, body: &body{text: text}} }
+
+func listValue(kind Kind, list []Value) Value { return Value{kind: kind, body: &body{list: list}} }
 
 // Kind returns what v is.
 func (v Value) Kind() Kind { return v.kind }
@@ -113,7 +125,12 @@ func (v Value) Elems() []Value {
 // Equal reports whether v and w are one value. The order of the entries of a
 // map or set does not matter; a list equals a vector with its elements, as in
 // EDN.
-func (v Value) Equal(w Value) bool { return v.canonical() == w.canonical() }
+func (v Value) Equal(w Value) bool {
+	if v.kind == w.kind && v.kind < KindList {
+		return v.num == w.num && (v.body == w.body || v.text == w.text)
+	}
+	return v.kind >= KindList && w.kind >= KindList && v.canonical() == w.canonical()
+}
 
 // String returns v in EDN.
 func (v Value) String() string { return string(v.appendEDN(nil)) }
@@ -211,12 +228,34 @@ func appendEDNString(b []byte, s string) []byte {
 const hexDigits = "0123456789abcdef"
 
 // numberValue makes a value of the spelling of a number: an Int where that is
-// all it says, so that 7 is one value in both formats.
-func numberValue(text string) Value {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+// all it says, so that 7 is one value in every format.
+func numberValue(text []byte) Value {
+	if n, ok := plainInt(text); ok {
 		return Int(n)
 	}
-	return Value{kind: KindNumber, text: text}
+	return textValue(KindNumber, string(text))
+}
+
+// plainInt returns the integer that is spelled as strconv would spell it.
+func plainInt(text []byte) (int64, bool) {
+	digits := text
+	if len(text) > 0 && text[0] == '-' {
+		digits = text[1:]
+	}
+	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(text) > 1 {
+		return 0, false
+	}
+	var n uint64 // 19 digits fit
+	for _, c := range digits {
+		if !isDigit(c) {
+			return 0, false
+		}
+		n = n*10 + uint64(c-'0')
+	}
+	if len(digits) < len(text) {
+		return int64(-n), n <= 1<<63
+	}
+	return int64(n), n < 1<<63
 }
 
 // isKeywordName reports whether :s is a keyword that every EDN reader takes.

@@ -37,6 +37,7 @@ type cli struct {
 	Scenarios scenariosCmd `cmd:"" help:"List or run the named scenarios."`
 	Mutants   mutantsCmd   `cmd:"" help:"Hunt the planted bugs: each must be caught."`
 	Check     checkCmd     `cmd:"" help:"Check recorded histories: holds, violated or unknown."`
+	Convert   convertCmd   `cmd:"" help:"Convert a recorded history from one format to another, and say what is lost."`
 }
 
 // env is what a command may touch.
