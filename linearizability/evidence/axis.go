@@ -62,7 +62,7 @@ func (s scale) ticks(u Unit) (all []tick) {
 	step := niceStep((s.to-s.from)*tickRoom/max(s.right-s.left, 1), u)
 	most := max(math.Abs(s.from), math.Abs(s.to))
 	for k := math.Ceil(s.from / step); k*step <= s.to; k++ {
-		at := k * step
+		at := k*step + 0 // -0 is 0
 		all = append(all, tick{s.place(at), tickLabel(at, step, most, u)})
 	}
 	return all

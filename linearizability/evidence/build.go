@@ -22,6 +22,9 @@ func (p *Page) draw(alone bool) (*picture, *drawing) {
 		From: d.number(d.extent.From), To: d.number(d.extent.To), First: d.number(d.view.From), Last: d.number(d.view.To),
 		About: d.about(), Ticks: d.ticks(p.Unit), Style: pictureStyle(),
 	}
+	if f := d.focus(); f.any {
+		d.p.FocusA, d.p.FocusB = d.number(f.From), d.number(f.To)
+	}
 	for i := range hues {
 		d.p.Hues = append(d.p.Hues, strconv.Itoa(i))
 	}
@@ -82,9 +85,13 @@ func (d *drawing) about() string {
 
 // head is what a slide says above the picture.
 func (d *drawing) head() {
-	h := &heading{Title: name(d.Title), Verdict: string(d.Verdict), Model: name(d.Model)}
+	h := &heading{Title: name(d.Title), Verdict: string(d.Verdict)}
+	var facts []string
+	if d.Model != "" {
+		facts = append(facts, "model "+name(d.Model))
+	}
 	if d.Blame != Nobody {
-		h.Blame = "blame the " + name(string(d.Blame))
+		facts = append(facts, "blame the "+name(string(d.Blame)))
 	}
 	h.ChipWidth = textWidth(h.Verdict, 15) + 24
 	d.y = 66
@@ -92,6 +99,9 @@ func (d *drawing) head() {
 		h.Lines = append(h.Lines, headLine{d.y, line})
 		d.y += 20
 	}
+	h.FactsY = d.y
+	h.Facts = strings.Join(append(facts, d.counts()), " · ")
+	d.y += 14
 	d.p.Head = h
 }
 
@@ -158,7 +168,7 @@ func (d *drawing) flags(y int) {
 		for _, s := range spans[:min(len(spans), mostOthers)] {
 			b.stretch = d.stretch(s, d.p.FlagY+12, d.p.Bottom-d.p.FlagY-12)
 			b.Width = max(b.Width, 2)
-			b.Words = words{Full: name(f.Check), Short: "", X: b.X + 13, Y: d.p.FlagY + 4}
+			b.Words = words{Full: name(f.Check), Short: "", X: b.X + 14, Y: d.p.FlagY + 4}
 			d.p.Flags = append(d.p.Flags, b)
 			b.First = false
 		}
@@ -184,6 +194,14 @@ func (d *drawing) section(r *Resource) {
 		s.ChipX += textWidth(s.Model, 12) + 14
 	}
 	s.ChipWidth = textWidth(s.Verdict, 11) + 16
+	if r.Reason != d.Reason {
+		s.Reason = prose(r.Reason)
+		s.ReasonX = s.ChipX
+		if s.Verdict != "" {
+			s.ReasonX += s.ChipWidth + 12
+		}
+		s.Brief = shorten(s.Reason, 12, d.right-s.ReasonX)
+	}
 	d.p.Sections = append(d.p.Sections, s)
 	d.y += headHeight
 	d.tenures(r)

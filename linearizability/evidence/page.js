@@ -7,9 +7,10 @@
   const panel = document.getElementById("panel"), help = document.getElementById("help"), tools = document.getElementById("tools");
   const data = svg.dataset, unit = Number(data.unit);
   const extent = [Number(data.from), Number(data.to)], first = [Number(data.first), Number(data.last)];
+  const focus = data.focus ? data.focus.split(" ").map(Number) : null;
   const height = svg.viewBox.baseVal.height;
   const beyond = 24, fade = 110, shortFade = 16, leastWidth = 5;
-  let left = Number(data.left), right = Number(data.right), view = first.slice(), chosen = null, at = -1, wide = 0;
+  let left = Number(data.left), right = Number(data.right), view = first.slice(), chosen = null, at = -1, wide = 0, touched = false;
 
   const all = (q, root = svg) => [...root.querySelectorAll(q)];
   const num = (e, k) => Number(e.dataset[k]);
@@ -46,10 +47,11 @@
   }));
   const flags = all(".flag.top").map(e => ({ e, n: num(e, "n"), a: num(e, "a"), check: e.querySelector(".check") }));
   const dots = all(".dot").map(e => ({ e, row: e.dataset.row, a: num(e, "a"), n: e.dataset.n, circle: e.querySelector("circle"), text: e.querySelector("text") }));
-  const names = all(".names .row").map(e => ({ e, full: e.dataset.t || "", wide: e.textContent }));
+  const names = all(".row[data-s]").map(e => ({ e: e.lastChild, brief: e.dataset.s, wide: e.lastChild.textContent }));
   const findings = [...new Set(flags.map(f => f.n))];
 
   function layout() {
+    svg.dataset.view = view.join(" ");
     for (const s of spans) {
       const x = clip(X(s.a)), w = Math.max(clip(X(s.b)) - x, s.least);
       set(s.e, { x: x - s.pad, width: w + 2 * s.pad });
@@ -70,7 +72,7 @@
     layoutOps();
     const room = flags.map(f => X(f.a));
     flags.forEach((f, i) => {
-      const x = room[i] + 13;
+      const x = room[i] + 14;
       let to = right;
       room.forEach((o, j) => { if (j !== i && o >= room[i] && sees(o, o)) to = Math.min(to, o - 12); });
       set(f.check, { x });
@@ -166,7 +168,7 @@
     all(".section").forEach(e => set(e, { x2: width }));
     all(".level").forEach(e => set(e, { x: left }));
     for (const n of names) {
-      let s = narrow ? n.full || n.wide : n.wide;
+      let s = narrow ? n.brief : n.wide;
       if (narrow) while (s.length > 1 && textWidth(s) > left - 12) s = s.replace(/.…?$/u, "") + "…";
       write(n.e, s);
     }
@@ -187,6 +189,7 @@
     const whole = extent[1] - extent[0], least = Math.min(whole, unit === 1 ? 4 : Math.max(20, whole / 1e6)), size = Math.min(Math.max(to - from, least), whole);
     from = Math.min(Math.max((from + to - size) / 2, extent[0]), extent[1] - size);
     view = [from, from + size];
+    touched = true;
     draw();
   }
   const zoom = (by, x = (left + right) / 2) => {
@@ -208,6 +211,16 @@
     const b = Math.max(a, ...ends), size = Math.max((b - a) * 1.8, (first[1] - first[0]) * .5);
     look((a + b - size) / 2, (a + b + size) / 2);
     tell(own[0].e);
+  }
+  // opening is what is seen first. A narrow screen sees less, at the same size.
+  function opening() {
+    const size = first[1] - first[0], all = first[0] <= extent[0] && first[1] >= extent[1];
+    if (!focus || all || right - left > 600) look(...first);
+    else {
+      const [a, b] = focus, less = Math.max(size * (right - left) / (Number(data.right) - Number(data.left)), (b - a) * 1.6);
+      look((a + b - less) / 2, (a + b + less) / 2);
+    }
+    touched = false;
   }
   const step = by => { if (findings.length) finding(findings[((at < 0 && by < 0 ? 0 : at) + by + findings.length) % findings.length]); };
 
@@ -240,7 +253,7 @@
   const hint = panel.firstElementChild;
 
   const deeds = {
-    in: () => zoom(1 / 1.5), out: () => zoom(1.5), fit: () => look(...extent), focus: () => { at = -1; look(...first); }, next: () => step(1), previous: () => step(-1),
+    in: () => zoom(1 / 1.5), out: () => zoom(1.5), fit: () => look(...extent), focus: () => { at = -1; opening(); }, next: () => step(1), previous: () => step(-1),
     order: () => {
       const off = svg.classList.toggle("no-order"), b = tools.querySelector("[data-do=order]");
       if (b) b.setAttribute("aria-pressed", String(!off));
@@ -352,8 +365,22 @@
   document.body.classList.add("live");
   tools.hidden = panel.hidden = false;
   addEventListener("resize", measure);
-  // On paper the picture has the size that it is drawn at without a script.
-  addEventListener("beforeprint", () => resize(Number(data.width)));
-  addEventListener("afterprint", measure);
+  // On paper the picture has the size that it is drawn at without a script, and
+  // shows what the reader looked at. Short orders are printed.
+  const orders = [...document.querySelectorAll(".order-of")].filter(e => e.querySelectorAll("li").length <= 60);
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = orders.filter(e => !e.open);
+    for (const e of opened) e.open = true;
+    if (!touched) view = first.slice();
+    resize(Number(data.width));
+    layout();
+  });
+  addEventListener("afterprint", () => {
+    for (const e of opened) e.open = false;
+    measure();
+    if (!touched) opening();
+  });
   measure();
+  opening();
 })();

@@ -48,8 +48,8 @@ func frozenClient(landed bool) evidence.Page {
 		Name: "disk", Model: "fenced storage", Verdict: evidence.Holds,
 		Operations: []evidence.Operation{
 			{ID: 10, Process: "A writes", Who: "A", Call: 1900 * ms, Return: 2000 * ms, Label: "write x=1: landed", Details: "token 1", Lines: []int{4, 4}},
-			{ID: 11, Process: "B writes", Who: "B", Call: 9000 * ms, Return: 9300 * ms, Label: "fence: token 2", Lines: []int{14, 15}},
-			{ID: 12, Process: "B writes", Who: "B", Call: 10000 * ms, Return: 10100 * ms, Label: "write x=2: landed", Details: "token 2", Lines: []int{16, 17}},
+			{ID: 11, Process: "B writes", Who: "B", Call: 8800 * ms, Return: 9300 * ms, Label: "fence: token 2", Lines: []int{14, 15}},
+			{ID: 12, Process: "B writes", Who: "B", Call: 10400 * ms, Return: 10500 * ms, Label: "write x=2: landed", Details: "token 2", Lines: []int{16, 17}},
 			{ID: 13, Process: "A writes", Who: "A", Call: 12800 * ms, Return: 12900 * ms, Outcome: evidence.Fail, Label: "write x=7: stale, highest 2", Details: "token 1", Lines: []int{20, 21}},
 		},
 		Highest: []evidence.Step{{At: 0, Token: 0}, {At: 2000 * ms, Token: 1}, {At: 9300 * ms, Token: 2}},
@@ -105,7 +105,7 @@ func jepsen() evidence.Page {
 		line   = 1
 		state  = "free"
 	)
-	partition := []evidence.Span{span(4*sec, 6500*ms), span(9*sec, 11500*ms)}
+	partition := []evidence.Span{span(4*sec, 6500*ms), span(8400*ms, 9700*ms)}
 	add := func(op evidence.Operation) {
 		op.ID, op.Lines = len(r.Operations), []int{line, line + 1}
 		line += 2

@@ -5,41 +5,44 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // picture is what the template draws. Coordinates are pixels; every mark also
 // has its instants, as distances from the zero of the axis, by which page.js
 // places it anew.
 type picture struct {
-	Width, Height int
-	Left, Right   float64 // of the canvas
-	Top, Bottom   int     // of the canvas
-	Axis, FlagY   int     // where its texts stand
-	Head          *heading
-	Style         template.CSS
-	About         string
-	Unit          Unit
-	From, To      string // the extent
-	First, Last   string // what is seen
-	Whole         bool   // all of the extent is seen
-	Ticks         []tick
-	Overview      overview
-	Flags         []flag
-	Faults        []fault
-	FaultNames    []rowName
-	Sections      []section
-	Legend        []key
-	Note          string // what is left out, and what the axis counts
-	NoteY         int
-	Spot          bool // some operations are evidence: the others stand back
-	Hues          []string
+	Width, Height  int
+	Left, Right    float64 // of the canvas
+	Top, Bottom    int     // of the canvas
+	Axis, FlagY    int     // where its texts stand
+	Head           *heading
+	Style          template.CSS
+	About          string
+	Unit           Unit
+	From, To       string // the extent
+	First, Last    string // what is seen
+	Whole          bool   // all of the extent is seen
+	FocusA, FocusB string // what it surrounds
+	Ticks          []tick
+	Overview       overview
+	Flags          []flag
+	Faults         []fault
+	FaultNames     []rowName
+	Sections       []section
+	Legend         []key
+	Note           string // what is left out, and what the axis counts
+	NoteY          int
+	Spot           bool // some operations are evidence: the others stand back
+	Hues           []string
 }
 
 // heading is the title of a picture that stands alone.
 type heading struct {
-	Title, Verdict, Reason, Model, Blame string
-	Lines                                []headLine
-	ChipWidth                            float64
+	Title, Verdict, Facts string
+	Lines                 []headLine
+	FactsY                int
+	ChipWidth             float64
 }
 
 type headLine struct {
@@ -51,6 +54,8 @@ type section struct {
 	Name, Model, Verdict string
 	Y, Height            int
 	ModelX, ChipX        float64
+	Reason, Brief        string // Brief fits behind the verdict
+	ReasonX              float64
 	ChipWidth            float64
 	Rows                 []rowName
 	Bars                 []bar
@@ -69,7 +74,8 @@ type order struct {
 
 type rowName struct {
 	Y           int
-	Name, Short string // Short fits the canvas's left margin
+	Name, Short string // Short fits the margin
+	Brief       string // on a phone
 	Life        bool   // a line runs through the row
 }
 
@@ -288,7 +294,20 @@ func (d *drawing) row(name string, y int, life bool) {
 }
 
 func (d *drawing) rowName(name string, y int, life bool) rowName {
-	return rowName{Y: y, Name: name, Short: shorten(name, fontSize, leftMargin-24), Life: life}
+	return rowName{Y: y, Name: name, Short: shorten(name, fontSize, leftMargin-24), Brief: brief(name), Life: life}
+}
+
+// brief is the name of a row where there is little room.
+func brief(name string) string {
+	word, number, ok := strings.Cut(name, " ")
+	if _, err := strconv.Atoi(number); ok && err == nil && word != "" {
+		_, first := utf8.DecodeRuneInString(word)
+		return word[:first] + number
+	}
+	if name == "highest token" {
+		return "token"
+	}
+	return name
 }
 
 // lanes spreads spans over as few rows as it takes that none overlap. They
