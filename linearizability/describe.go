@@ -131,6 +131,10 @@ func (v *Verdict) tell() error {
 		}
 		p.Line, p.Index = o.ended.Line, o.ended.Index
 		p.Reason = fmt.Sprintf("no order of the operations explains %s: process %d: %v", o.where(), o.ended.Process, o)
+		if o.Type == Fail && p.Model != ModelLease && p.Model != ModelStorage {
+			// Until then it could have been the explanation.
+			p.Reason = fmt.Sprintf("no order explains the operations before %s, where one turns out to have failed: process %d: %v", o.where(), o.ended.Process, o)
+		}
 	}
 	return nil
 }
