@@ -78,7 +78,7 @@ func (c *client) act() {
 		c.acquire()
 	case n < 29: // it asks again for what it has
 		c.acquire()
-	case w.now >= c.deadline && n < 60:
+	case w.now >= c.deadline && n < 45:
 		c.reincarnate()
 		c.acquire()
 	case n < 60 || !w.Storage:
@@ -106,7 +106,7 @@ func (c *client) do(o *operation, then func(answer)) {
 			pause = w.ttl * 3 / 2
 		}
 		if w.chance(0.02) {
-			pause = 4 * w.ttl // it stands still for a while
+			pause = 4 * w.ttl // at most: it stands still for a while
 		}
 		w.later(1+w.rng.Int64N(pause), c.act)
 	})

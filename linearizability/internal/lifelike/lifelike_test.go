@@ -73,7 +73,7 @@ func TestEverythingHappens(t *testing.T) {
 	}
 	for what, least := range map[string]int{
 		"acquire ok": 500, "acquire held": 500, "acquire delay": 30, "acquire info": 100, "acquire not-sent": 5,
-		"renew ok": 1000, "renew lapsed": 20, "renew lost": 100, "renew info": 30, "release ok": 200, "release lost": 100,
+		"renew ok": 1000, "renew lapsed": 5, "renew lost": 100, "renew info": 30, "release ok": 200, "release lost": 100,
 		"get ok": 300, "get nobody": 50, "write ok": 1000, "write stale": 100, "write info": 30, "fence ok": 50, "read ok": 200,
 		"restart ok": 30, "restart-storage info": 30, "delete ok": 10, "lead ok": 500, "partition info": 20,
 	} {
