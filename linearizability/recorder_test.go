@@ -41,7 +41,7 @@ func TestRecorderWritesAHistory(t *testing.T) {
 	fourth := r.Invoke("read")
 	third.Fail("mismatch")
 	fourth.OK(value)
-	if err := r.Err(); err != nil {
+	if err := r.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"meta":{"version":1,"drift":0,"early":0,"late":null,"eps":0,"tokens":"next","anchor":"grant"}}
@@ -106,11 +106,11 @@ func TestRecorderReportsWhatItCouldNotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := r.Invoke("read")
-	if err := r.Err(); err != nil {
+	if err := r.Flush(); err != nil {
 		t.Errorf("the first event was written: %v", err)
 	}
 	c.OK()
-	if err := r.Err(); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "event 1") {
+	if err := r.Flush(); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "event 1") {
 		t.Errorf("got %v, want that event 1 was not written", err)
 	}
 }
@@ -120,7 +120,7 @@ func TestRecorderRefusesAClockThatStepsBack(t *testing.T) {
 	now := 9 * time.Second
 	r := record(t, &b, func() time.Duration { now -= time.Second; return now })
 	r.Invoke("read").OK()
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "stepped back from 8s to 7s") {
+	if err := r.Flush(); err == nil || !strings.Contains(err.Error(), "stepped back from 8s to 7s") {
 		t.Errorf("got %v, want that the clock stepped back", err)
 	}
 }
@@ -144,7 +144,7 @@ func TestRecorderRefusesWhatCannotBeReadBack(t *testing.T) {
 		var b bytes.Buffer
 		r := record(t, &b, ticks())
 		r.Invoke(c.f, c.fields...).OK()
-		if err := r.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := r.Flush(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.f, err, c.want)
 		}
 	}
