@@ -29,7 +29,7 @@ type Recorder struct {
 	now func() time.Duration
 
 	mu       sync.Mutex
-	progress sync.Cond // written or failed
+	progress sync.Cond // something was written, or failed to be
 	w        io.Writer
 	buf      []byte // whole lines to be written
 	spare    []byte // the buffer that was written last
@@ -41,6 +41,7 @@ type Recorder struct {
 	process  int64
 	idle     []int64
 	open     map[int64]recorded // by process
+	fields   []Field            // of the event being recorded
 	err      error
 }
 
@@ -73,6 +74,14 @@ func (r *Recorder) Flush() error {
 	return r.err
 }
 
+// lock waits for the recorder, and while there is no room in line.
+func (r *Recorder) lock() {
+	r.mu.Lock()
+	for len(r.buf) > maxBacklog && r.writing {
+		r.progress.Wait()
+	}
+}
+
 // drain writes out what is in line until nothing is.
 func (r *Recorder) drain() {
 	r.mu.Lock()
@@ -100,7 +109,7 @@ func (r *Recorder) drain() {
 // way. Call it before the operation begins, and one method of the Call after it
 // returned.
 func (r *Recorder) Invoke(f string, fields ...Field) Call {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	p := r.process
 	if n := len(r.idle); n > 0 {
@@ -122,7 +131,7 @@ type recorded struct {
 
 // Fault records that something happened to the system under test.
 func (r *Recorder) Fault(name string, fields ...Field) {
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	r.write(NoProcess, Info, name, fields)
 }
@@ -134,12 +143,13 @@ func (r *Recorder) write(p int64, t Type, f string, fields []Field) {
 	if r.err != nil {
 		return
 	}
-	e := Event{Index: index, Process: p, Type: t, F: f, Fields: fields}
+	// A copy, so that the caller's fields can live on its stack.
+	r.fields = append(r.fields[:0], fields...)
+	e := Event{Index: index, Process: p, Type: t, F: f, Fields: r.fields}
 	if err := recordable(&e); err != nil {
 		r.err = fmt.Errorf("recorder: event %d cannot be read back: %w", index, err)
 		return
 	}
-	// Whoever waits lets others record meanwhile, so the clock is read after.
 	e.Time = r.now().Nanoseconds()
 	if e.Time < r.last {
 		r.err = fmt.Errorf("recorder: the clock stepped back from %v to %v: give it a monotonic one", time.Duration(r.last), time.Duration(e.Time))
@@ -203,7 +213,7 @@ func (c Call) Info(fields ...Field) { c.end(Info, fields) }
 
 func (c Call) end(t Type, fields []Field) {
 	r := c.r
-	r.mu.Lock()
+	r.lock()
 	defer r.mu.Unlock()
 	op, open := r.open[c.process]
 	if !open || op.index != c.index {
