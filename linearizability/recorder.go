@@ -45,8 +45,8 @@ type Recorder struct {
 	err      error
 }
 
-// maxBacklog bounds the bytes in line. Where w is slower than what is recorded,
-// recording waits for it.
+// maxBacklog bounds, about, the bytes in line, besides as many being written.
+// Where w is slower than what is recorded, recording waits for it.
 const maxBacklog = 1 << 20
 
 // NewRecorder begins a history. The clock is read for each event and must not
