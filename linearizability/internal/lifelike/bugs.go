@@ -6,7 +6,7 @@ import "time"
 // planted in a history.
 type Bug struct {
 	Name string
-	Doc  string // what is done wrong, once
+	Doc  string // what is done wrong; once, where it does not say otherwise
 	// Names are the verdicts of which at least one is to name it: the model
 	// ("lease", "storage") whose answers have no order, or an invariant.
 	Names []string
@@ -33,7 +33,7 @@ var Bugs = []Bug{
 	{"token-skips", "the store leaves out a token", []string{"lease", "token-monotonicity"}, nil},
 	{"token-falls", "the store grants a token that it had granted before", []string{"lease", "token-monotonicity"}, nil},
 	{"renew-unchecked", "the store accepts a renewal by somebody who does not hold the lease", []string{"lease"}, nil},
-	{"renew-not-applied", "the store accepts a renewal and forgets it", []string{"lease"}, nil},
+	{"renew-not-applied", "the store accepts all renewals of one tenure and forgets them", []string{"lease"}, nil},
 	{"renew-shortens", "the store lets a renewal with a shorter TTL shorten the lease", []string{"lease"}, twoTTLs},
 	{"refused-while-held", "the store tells the holder that its lease has lapsed", []string{"lease"}, nil},
 	{"release-unchecked", "the store lets somebody release a lease who does not hold it", []string{"lease"}, nil},
@@ -44,13 +44,13 @@ var Bugs = []Bug{
 	{"overstays", "a leader believes in its lease beyond its window", []string{"belief-safety"}, leads},
 	{"leads-unheld", "a client reads who holds the lease, and leads under that token", []string{"belief-safety", "belief-implies-ownership", "continuity"}, leads},
 	{"borrows-token", "a client reads who holds the lease, and writes under that token", []string{"attribution"}, storages},
-	{"no-barrier", "a client leads before it has fenced its storage", []string{"barrier"}, barrier},
+	{"no-barrier", "clients lead before they have fenced their storage, from some time on", []string{"barrier"}, barrier},
 }
 
 func storages(c *Config)  { c.Storage, c.Restarts = true, max(c.Restarts, 0.01) }
 func leads(c *Config)     { c.Leads = true }
 func barrier(c *Config)   { c.Storage, c.Leads, c.Barrier = true, true, true }
-func restarts(c *Config)  { c.Restarts = max(c.Restarts, 0.1) }
+func restarts(c *Config)  { c.Restarts = max(c.Restarts, 0.1); lockDelay(c) }
 func lockDelay(c *Config) { c.LockDelay = max(c.LockDelay, c.TTLs[0]/2) }
 
 func twoTTLs(c *Config) {

@@ -156,9 +156,10 @@ func (c *client) extend(call, ttl int64) {
 	}
 }
 
-// skipsBarrier is a planted bug: it leads as if it had fenced its storage.
+// skipsBarrier is a planted bug: from some time on, all lead as if they had
+// fenced their storage.
 func (c *client) skipsBarrier() bool {
-	c.fenced = c.fenced || c.w.plant("no-barrier")
+	c.fenced = c.fenced || c.w.Bug == "no-barrier" && (c.w.planted || c.w.plant("no-barrier"))
 	return c.fenced
 }
 

@@ -63,7 +63,8 @@ type Config struct {
 	Deletes    float64 // an operator deletes the lease
 	Crashes    float64 // a leader is gone, and nobody records when its belief ended
 
-	// Bug is the Name of the one of Bugs to plant, once; "" for none.
+	// Bug is the Name of the one of Bugs to plant; "" for none. Bug.In sets it
+	// along with what it needs.
 	Bug string
 }
 

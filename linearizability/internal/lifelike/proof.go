@@ -14,46 +14,56 @@ import (
 // is one that a checker must find.
 func Proof(h linearizability.History) string {
 	p := newProver(h)
+	granted := func(o *seen) bool { return o.is("acquire") }
+	running := func(o *seen) bool { return o.is("acquire", "renew") }
 	for _, find := range [...]struct {
+		first func(a *seen) bool    // may be the first of a pair
 		pair  func(a, b *seen) bool // of one lease or storage
 		claim string
 	}{
-		{p.pastTenure, "a tenure is over before"},
-		{p.twoOwners, "two owners have the token of"},
-		{p.skipped, "nobody can have had a token between"},
-		{p.endedEarly, "the TTL of the first has not run out at the second"},
-		{p.revived, "a lapse is told before the lease is held again"},
-		{p.endless, "the lease must have lapsed before"},
-		{p.staleWrite, "a higher token is seen before"},
-		{p.lostWrite, "what was written last is not read"},
-		{p.twoLeaders, "two lead at once"},
-		{p.unheld, "one has the token, the other leads under it"},
+		{granted, p.pastTenure, "a tenure is over before"},
+		{granted, p.twoOwners, "two owners have the token of"},
+		{(*seen).shows, p.skipped, "nobody can have had a token between"},
+		{running, p.endedEarly, "the TTL of the first has not run out at the second"},
+		{(*seen).over, p.revived, "a lapse is told before the lease is held again"},
+		{running, p.endless, "the lease must have lapsed before"},
+		{(*seen).onStorage, p.staleWrite, "a higher token is seen before"},
+		{(*seen).onStorage, p.lostWrite, "what was written last is not read"},
+		{(*seen).leads, p.twoLeaders, "two lead at once"},
+		{granted, p.unheld, "one has the token, the other leads under it"},
 	} {
 		for _, ops := range p.byKey {
-			for _, a := range *ops {
-				for _, b := range *ops {
-					if a != b && find.pair(a, b) {
-						return fmt.Sprintf("%s: %s, %s", find.claim, a, b)
-					}
-				}
+			if a, b := pair(*ops, find.first, find.pair); a != nil {
+				return fmt.Sprintf("%s: %s, %s", find.claim, a, b)
 			}
 		}
 	}
 	// What joins a lease and its storage, of which a history does not say which
 	// belong together unless there is one of each.
 	if p.leases == 1 {
-		for _, a := range p.ops {
-			for _, b := range p.ops {
-				switch {
-				case p.borrowed(a, b):
-					return fmt.Sprintf("a write lands under the token of another: %s, %s", a, b)
-				case p.pastBarrier(a, b):
-					return fmt.Sprintf("a write lands after a later leader began: %s, %s", a, b)
-				}
-			}
+		if a, b := pair(p.ops, granted, p.borrowed); a != nil {
+			return fmt.Sprintf("a write lands under the token of another: %s, %s", a, b)
+		}
+		if a, b := pair(p.ops, (*seen).leads, p.pastBarrier); a != nil {
+			return fmt.Sprintf("a write lands after a later leader began: %s, %s", a, b)
 		}
 	}
 	return ""
+}
+
+// pair returns the first two operations that match.
+func pair(ops []*seen, first func(*seen) bool, match func(a, b *seen) bool) (a, b *seen) {
+	for _, a := range ops {
+		if !first(a) {
+			continue
+		}
+		for _, b := range ops {
+			if a != b && match(a, b) {
+				return a, b
+			}
+		}
+	}
+	return nil, nil
 }
 
 // seen is an operation as it is on record. Its instants are widened by the
@@ -93,6 +103,16 @@ func (o *seen) may(f string) bool { return o.f == f && o.typ != linearizability.
 func (o *seen) refused() bool {
 	return o.typ == linearizability.Fail && (o.word == "lapsed" || o.word == "lost")
 }
+
+// over reports whether o was told that a tenure is over which may have been its
+// own: that the owner does not hold the lease, that nobody does, or that it has
+// lapsed and is in the lock delay.
+func (o *seen) over() bool {
+	return o.refused() || o.is("get") && o.owner == "" || o.f == "acquire" && o.word == "delay"
+}
+
+func (o *seen) leads() bool     { return o.f == "lead" }
+func (o *seen) onStorage() bool { return o.is("write", "fence") || o.word == "stale" }
 
 type prover struct {
 	meta     linearizability.Meta
@@ -253,7 +273,7 @@ func (p *prover) endedEarly(a, b *seen) bool {
 
 // revived: a tells that a tenure is over, which b shows to go on.
 func (p *prover) revived(a, b *seen) bool {
-	if p.meta.RenewAfterLapse || !p.tokens || !a.refused() && !(a.is("get") && a.owner == "") || !p.before(a, b) {
+	if p.meta.RenewAfterLapse || !p.tokens || !a.over() || !p.before(a, b) {
 		return false
 	}
 	owner, token := b.owner, b.token
@@ -277,7 +297,7 @@ func (p *prover) revived(a, b *seen) bool {
 	}) || !began {
 		return false
 	}
-	return a.is("get") || a.owner == owner && a.token == token
+	return !a.refused() || a.owner == owner && a.token == token
 }
 
 // endless: b shows somebody to hold the lease whose last TTL must have run out.

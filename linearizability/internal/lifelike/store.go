@@ -17,7 +17,9 @@ type lease struct {
 	noticed bool
 	delay   int64 // until when nobody is granted after the lapse; 0: not computed
 
-	before former // the tenure before, for planted bugs
+	// For planted bugs.
+	before former // the tenure before
+	deaf   bool   // renewals of this tenure are forgotten
 }
 
 // former is an ended tenure.
@@ -129,7 +131,7 @@ func (w *world) acquire(l *lease, o *operation) answer {
 	case held && l.owner == o.owner:
 		w.prolong(l, w.anchor(o), o.ttl)
 		return w.granted(l, o)
-	case held && w.now >= l.lapse-l.largest/3 && o.f == "acquire" && w.plant("grants-early"):
+	case held && w.now >= l.lapse-l.largest/3 && w.plant("grants-early"):
 		return w.grant(l, o)
 	case held && w.queues(o, l.lapse):
 		return answer{wait: true}
@@ -174,7 +176,7 @@ func (w *world) grant(l *lease, o *operation) answer {
 		l.token++
 	}
 	l.before = before
-	l.owner, l.largest, l.noticed, l.delay = o.owner, o.ttl, false, 0
+	l.owner, l.largest, l.noticed, l.delay, l.deaf = o.owner, o.ttl, false, 0, false
 	g := w.anchor(o)
 	l.lapse = w.ends(g, o.ttl)
 	if w.Anchor == linearizability.AnchorCall {
@@ -217,7 +219,8 @@ func (w *world) renew(l *lease, o *operation) answer {
 		return w.refuse(l, o)
 	case held && w.plant("refused-while-held"):
 		return refusal("lapsed")
-	case held && w.plant("renew-not-applied"):
+	case held && (l.deaf || w.plant("renew-not-applied")):
+		l.deaf = true
 		return ok
 	case held && w.now+2*o.ttl < l.lapse+l.largest && w.plant("renew-shortens"):
 		l.lapse, l.delay = w.ends(w.now, o.ttl), 0

@@ -74,7 +74,7 @@ func (w *world) fresh() int64 {
 	return w.process - 1
 }
 
-// plant reports whether the bug of that name is to strike here. It does so
+// plant reports whether the bug of that name is to strike here. It says so
 // once, at one of the opportunities after the first tenth of the run.
 func (w *world) plant(name string) bool {
 	if w.Bug != name || w.planted || w.left > w.Operations-w.Operations/10 || !w.chance(0.3) {
@@ -105,7 +105,7 @@ func (w *world) queues(o *operation, at int64) bool {
 	return w.Anchor == linearizability.AnchorCall && at < o.blocks && w.now < o.blocks
 }
 
-// served is how often a queued acquire looks whether its turn has come.
+// poll is how soon a queued acquire looks again whether its turn has come.
 func (w *world) poll() int64 { return 1 + w.rng.Int64N(w.ttl/50) }
 
 func (o *operation) onStorage() bool { return o.f == "write" || o.f == "fence" || o.f == "read" }
