@@ -51,45 +51,44 @@ var services = []struct {
 }
 
 // tally counts verdicts.
-type tally struct{ holds, violated, unknown, errors, operations atomic.Int64 }
+type tally struct{ holds, violated, unknown, operations atomic.Int64 }
 
-func (t *tally) add(v lin.Verdict, err error) {
+func (t *tally) add(v lin.Verdict) {
 	t.operations.Add(int64(v.Activity.Operations))
-	switch {
-	case err != nil:
-		t.errors.Add(1)
-	case v.Result == lin.Holds:
+	switch v.Result {
+	case lin.Holds:
 		t.holds.Add(1)
-	case v.Result == lin.Violated:
+	case lin.Violated:
 		t.violated.Add(1)
 	default:
 		t.unknown.Add(1)
 	}
 }
 
+func (t *tally) all() int64 { return t.holds.Load() + t.violated.Load() + t.unknown.Load() }
+
 func (t *tally) String() string {
-	return fmt.Sprintf("%d operations: %d hold, %d violated, %d unknown", t.operations.Load(), t.holds.Load(), t.violated.Load(), t.unknown.Load())
+	return fmt.Sprintf("%d hold, %d violated, %d unknown of %d operations in all", t.holds.Load(), t.violated.Load(), t.unknown.Load(), t.operations.Load())
 }
 
-// judge is what a user runs, within a time.
-func judge(ctx context.Context, h lin.History, limit time.Duration) (lin.Verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// judge is what a user runs, with two seconds for it.
+func judge(ctx context.Context, h lin.History) (lin.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	return lin.Check(ctx, h, lin.Options{Model: lin.Model{Name: lin.ModelFencepost}})
 }
 
-// atOnce runs f for 0, 1, 2 and so on by two goroutines, until it says that it
-// has enough.
-func atOnce(f func(seed uint64) bool) {
-	var next atomic.Uint64
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for f(next.Add(1) - 1) {
-			}
-		})
+// batches runs f for 0, 1, 2 and so on, some at once, as long as there are to be
+// more. Which ones are run depends on what they find alone, never on how fast.
+func batches(more func() bool, f func(seed uint64)) {
+	const size = 4
+	for seed := uint64(0); more(); seed += size {
+		var wg sync.WaitGroup
+		for i := range uint64(size) {
+			wg.Go(func() { f(seed + i) })
+		}
+		wg.Wait()
 	}
-	wg.Wait()
 }
 
 // TestNoFalseAlarm: whatever a correct service did, no verdict on it is
@@ -102,75 +101,77 @@ func TestNoFalseAlarm(t *testing.T) {
 	for _, s := range services {
 		t.Run(s.name, func(t *testing.T) {
 			var total tally
-			var alarms atomic.Int64
-			atOnce(func(seed uint64) bool {
+			more := func() bool { return total.operations.Load() < operations && total.violated.Load() < 10 }
+			batches(more, func(seed uint64) {
 				c := s.Config
 				c.Seed, c.Operations = seed, sizes[seed%uint64(len(sizes))]
-				v, err := judge(t.Context(), c.History(), 2*time.Second)
-				total.add(v, err)
-				if (err != nil || v.Result == lin.Violated) && alarms.Add(1) <= 3 {
+				v, err := judge(t.Context(), c.History())
+				total.add(v)
+				if err != nil || v.Result == lin.Violated {
 					t.Errorf("seed %d, %d operations: %s %v", seed, c.Operations, v, err)
 				}
-				return total.operations.Load() < operations && alarms.Load() < 20
 			})
 			t.Log(&total)
 		})
 	}
 }
 
-// TestPlantedBugsAreFound: of the histories that a bug can be seen in, whatever
-// had an unknown outcome, nearly all are found violated in time, and the one or
-// the other verdict names what the bug is. Long is the whole of it.
+// TestPlantedBugsAreFound: where a bug can be seen at all, whatever else had an
+// unknown outcome, the verdict is never holds, and one that is violated names what
+// the bug is. With FENCEPOST_LONG nearly all are decided in time, too.
 func TestPlantedBugsAreFound(t *testing.T) {
-	visible, operations := int64(3), 150
+	enough, operations := int64(3), 150
 	if long() {
-		visible, operations = 200, 500
+		enough, operations = 200, 500
 	}
-	var found, shown, undecided, all atomic.Int64
+	var seen, unseen tally // of all bugs
 	for _, b := range lifelike.Bugs {
 		t.Run(b.Name, func(t *testing.T) {
-			var seen, hidden, misnamed tally
-			atOnce(func(seed uint64) bool {
+			var visible, hidden tally
+			tried := 0
+			more := func() bool {
+				tried++
+				return visible.all() < enough && tried < 10_000
+			}
+			batches(more, func(seed uint64) {
 				h := b.In(lifelike.Config{Seed: seed, Operations: operations, Clients: 5, Unknown: 0.05, First: 1}).History()
 				proof := lifelike.Proof(h)
-				if !long() && proof == "" {
-					return seed < 2000
+				if proof == "" && (!long() || hidden.all() >= visible.all()) {
+					return // there are enough of these
 				}
-				if proof == "" && hidden.operations.Load() > seen.operations.Load() {
-					return seed < 100_000 // enough of these
-				}
-				v, err := judge(t.Context(), h, 2*time.Second)
+				v, err := judge(t.Context(), h)
 				if err != nil {
 					t.Errorf("seed %d: %v", seed, err)
 				}
-				all.Add(1)
-				if v.Result == lin.Unknown {
-					undecided.Add(1)
-				}
 				if proof == "" {
-					hidden.add(v, err)
-					return true
+					hidden.add(v)
+					unseen.add(v)
+					return
 				}
-				seen.add(v, err)
-				if v.Result != lin.Violated {
-					t.Logf("seed %d: not found: %s: %s", seed, proof, v)
-				} else if !names(v, b.Names) {
-					misnamed.add(v, err)
-					t.Logf("seed %d: %s: none of %s: %s", seed, proof, strings.Join(b.Names, ", "), v)
+				visible.add(v)
+				seen.add(v)
+				switch {
+				case v.Result == lin.Holds:
+					t.Errorf("seed %d holds, but %s", seed, proof)
+				case v.Result == lin.Violated && !names(v, b.Names):
+					t.Errorf("seed %d: %s: none of %s: %s", seed, proof, strings.Join(b.Names, ", "), v)
 				}
-				return seen.holds.Load()+seen.violated.Load()+seen.unknown.Load() < visible
 			})
-			shown.Add(seen.holds.Load() + seen.violated.Load() + seen.unknown.Load())
-			found.Add(seen.violated.Load())
-			t.Logf("visible: %s; misnamed: %d; not visible by itself: %s", &seen, misnamed.violated.Load(), &hidden)
-			if misnamed.violated.Load() > 0 {
-				t.Errorf("%d verdicts do not name it", misnamed.violated.Load())
+			t.Logf("visible: %s; not visible by a few events: %s", &visible, &hidden)
+			if visible.all() < enough {
+				t.Errorf("only %d histories show it", visible.all())
 			}
 		})
 	}
-	t.Logf("%d of %d visible ones found, %d of %d undecided", found.Load(), shown.Load(), undecided.Load(), all.Load())
-	if 100*found.Load() < 99*shown.Load() || 100*undecided.Load() >= all.Load() && long() {
-		t.Error("want 99% found, and less than 1% undecided")
+	t.Logf("all bugs, visible: %s; not visible by a few events: %s", &seen, &unseen)
+	if !long() {
+		return // what is decided in time depends on the machine
+	}
+	if 100*seen.violated.Load() < 99*seen.all() {
+		t.Error("want at least 99% of the visible ones found")
+	}
+	if 100*(seen.unknown.Load()+unseen.unknown.Load()) >= seen.all()+unseen.all() {
+		t.Error("want less than 1% undecided")
 	}
 }
 

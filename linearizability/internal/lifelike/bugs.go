@@ -25,7 +25,7 @@ func (b Bug) In(c Config) Config {
 
 // Bugs are those that can be planted. It is a table: it does not change.
 var Bugs = []Bug{
-	{"grants-early", "the store grants a lease to another within the last third of its TTL", []string{"lease"}, nil},
+	{"grants-early", "the store grants a lease to another within the last third of its TTL", []string{"lease", "belief-safety"}, nil},
 	{"delay-ignored", "the store grants a lapsed lease within the lock delay", []string{"lease"}, lockDelay},
 	{"lapses-late", "the store says that a lease is held which must have lapsed", []string{"lease"}, nil},
 	{"lapse-forgotten", "the store gives a lease back after a restart whose lapse it had told", []string{"lease"}, restarts},
@@ -33,10 +33,10 @@ var Bugs = []Bug{
 	{"token-skips", "the store leaves out a token", []string{"lease", "token-monotonicity"}, nil},
 	{"token-falls", "the store grants a token that it had granted before", []string{"lease", "token-monotonicity"}, nil},
 	{"renew-unchecked", "the store accepts a renewal by somebody who does not hold the lease", []string{"lease"}, nil},
-	{"renew-not-applied", "the store accepts all renewals of one tenure and forgets them", []string{"lease"}, nil},
-	{"renew-shortens", "the store lets a renewal with a shorter TTL shorten the lease", []string{"lease"}, twoTTLs},
+	{"renew-not-applied", "the store accepts all renewals of one tenure and forgets them", []string{"lease", "belief-safety"}, nil},
+	{"renew-shortens", "the store lets a renewal with a shorter TTL shorten the lease", []string{"lease", "belief-safety"}, twoTTLs},
 	{"refused-while-held", "the store tells the holder that its lease has lapsed", []string{"lease"}, nil},
-	{"release-unchecked", "the store lets somebody release a lease who does not hold it", []string{"lease"}, nil},
+	{"release-unchecked", "the store lets somebody release a lease who does not hold it", []string{"lease", "belief-safety"}, nil},
 	{"get-stale", "the store names the holder before", []string{"lease"}, nil},
 	{"stale-lands", "the storage lets a write land under a token below the highest it has seen", []string{"storage", "storage-safety"}, storages},
 	{"highest-forgotten", "the storage restarts without the highest token it has seen", []string{"storage", "storage-safety"}, storages},
@@ -50,7 +50,7 @@ var Bugs = []Bug{
 func storages(c *Config)  { c.Storage, c.Restarts = true, max(c.Restarts, 0.01) }
 func leads(c *Config)     { c.Leads = true }
 func barrier(c *Config)   { c.Storage, c.Leads, c.Barrier = true, true, true }
-func restarts(c *Config)  { c.Restarts = max(c.Restarts, 0.1); lockDelay(c) }
+func restarts(c *Config)  { c.Restarts = max(c.Restarts, 0.03); lockDelay(c) }
 func lockDelay(c *Config) { c.LockDelay = max(c.LockDelay, c.TTLs[0]/2) }
 
 func twoTTLs(c *Config) {
