@@ -61,7 +61,7 @@ type Config struct {
 	Duplicates float64 // the network copies it, and the copy lands as well
 	Restarts   float64 // the store restarts, or the storage
 	Deletes    float64 // an operator deletes the lease
-	Crashes    float64 // a leader is gone, and nobody records when its belief ended
+	Crashes    float64 // of a belief: the leader is gone, and nobody records when it ended
 
 	// Bug is the Name of the one of Bugs to plant; "" for none. Bug.In sets it
 	// along with what it needs.
@@ -129,8 +129,9 @@ func (c Config) Meta() linearizability.Meta {
 }
 
 // Events runs the simulation and yields what is recorded, in the order of the
-// recording. Memory stays bounded however many operations there are. It panics
-// on a Config that Validate refuses.
+// recording. Memory does not grow with the operations, but for a stamp of each
+// process where time stamps have an error. It panics on a Config that Validate
+// refuses.
 func (c Config) Events() iter.Seq[linearizability.Event] {
 	return func(yield func(linearizability.Event) bool) {
 		if err := c.Validate(); err != nil {

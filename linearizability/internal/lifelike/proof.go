@@ -342,13 +342,14 @@ func (p *prover) lostWrite(a, b *seen) bool {
 	return !a.any(func(x *seen) bool { return x.may("write") && x.k == b.k && x.v == b.v && !p.before(x, a) })
 }
 
-// twoLeaders: beliefs with a known end that overlap by more than stamps err.
+// twoLeaders: two beliefs with a known end overlap by more than the stamps may
+// err.
 func (p *prover) twoLeaders(a, b *seen) bool {
 	if !a.is("lead") || !b.is("lead") || p.sameTenure(a, b) {
 		return false
 	}
-	eps := p.meta.Eps
-	return max(a.call, b.call)+eps < min(a.ret, b.ret)-eps-2*eps &&
+	// The widened overlap is 2 eps longer than the one on record.
+	return min(a.ret, b.ret)-max(a.call, b.call) > 4*p.meta.Eps &&
 		!a.any(func(x *seen) bool { return x.f == "delete" })
 }
 
