@@ -82,7 +82,7 @@ func ExampleRecorder() {
 	write := r.Invoke("write", linearizability.Field{Name: "value", Value: linearizability.Int(3)})
 	read.OK(linearizability.Field{Name: "value"})
 	write.Info() // the answer never came
-	fmt.Println(r.Err())
+	fmt.Println(r.Flush())
 	// Output:
 	// {"meta":{"version":1,"drift":0,"early":0,"late":null,"eps":0,"tokens":"next","anchor":"grant"}}
 	// {"index":0,"time":1,"process":0,"type":"invoke","f":"read"}

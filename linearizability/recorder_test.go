@@ -3,9 +3,13 @@ package linearizability_test
 import (
 	"bytes"
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fencepost/linearizability"
@@ -41,7 +45,7 @@ func TestRecorderWritesAHistory(t *testing.T) {
 	fourth := r.Invoke("read")
 	third.Fail("mismatch")
 	fourth.OK(value)
-	if err := r.Err(); err != nil {
+	if err := r.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"meta":{"version":1,"drift":0,"early":0,"late":null,"eps":0,"tokens":"next","anchor":"grant"}}
@@ -80,38 +84,149 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	h, err := linearizability.Read(&b, "h")
 	if err != nil || len(h.Ops()) != 800 {
 		t.Errorf("%d operations, %v, want 800", len(h.Ops()), err)
 	}
 }
 
-type brokenWriter struct{ left int }
+// flaky is a writer that takes so many writes, and of the next a part.
+type flaky struct {
+	bytes.Buffer
+	left int
+}
 
 var errFull = errors.New("disk is full")
 
-func (w *brokenWriter) Write(p []byte) (int, error) {
+func (w *flaky) Write(p []byte) (int, error) {
 	if w.left--; w.left < 0 {
-		return 0, errFull
+		n, _ := w.Buffer.Write(p[:min(5, len(p))])
+		return n, errFull
 	}
-	return len(p), nil
+	return w.Buffer.Write(p)
 }
 
 func TestRecorderReportsWhatItCouldNotWrite(t *testing.T) {
-	if _, err := linearizability.NewRecorder(&brokenWriter{}, linearizability.DefaultMeta(), ticks()); !errors.Is(err, errFull) {
+	if _, err := linearizability.NewRecorder(&flaky{}, linearizability.DefaultMeta(), ticks()); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want that the disk is full", err)
 	}
-	r, err := linearizability.NewRecorder(&brokenWriter{left: 2}, linearizability.DefaultMeta(), ticks())
+	w := &flaky{left: 2}
+	r, err := linearizability.NewRecorder(w, linearizability.DefaultMeta(), ticks())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := r.Invoke("read")
-	if err := r.Err(); err != nil {
+	if err := r.Flush(); err != nil {
 		t.Errorf("the first event was written: %v", err)
 	}
 	c.OK()
-	if err := r.Err(); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "event 1") {
-		t.Errorf("got %v, want that event 1 was not written", err)
+	if err := r.Flush(); !errors.Is(err, errFull) {
+		t.Errorf("got %v, want that the disk is full", err)
+	}
+	// There is room again, but it would be in the middle of a line.
+	w.left = 10
+	r.Invoke("write").OK()
+	if err := r.Flush(); !errors.Is(err, errFull) {
+		t.Errorf("got %v, want that the disk was full", err)
+	}
+	if lines := strings.Split(w.String(), "\n"); len(lines) != 3 || lines[2] != `{"ind` {
+		t.Errorf("got %q, want the meta, an event, and the beginning of another", lines)
+	}
+}
+
+// gate is a writer that waits to be let through.
+type gate struct {
+	bytes.Buffer
+	open chan struct{}
+}
+
+func (w *gate) Write(p []byte) (int, error) {
+	<-w.open
+	return w.Buffer.Write(p)
+}
+
+// TestRecorderWaitsForASlowWriter: what is in line stays bounded, nothing is
+// lost, and recording goes on once the writer does.
+func TestRecorderWaitsForASlowWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &gate{open: make(chan struct{}, 1)}
+		w.open <- struct{}{} // for the meta
+		r, err := linearizability.NewRecorder(w, linearizability.DefaultMeta(), ticks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := linearizability.Field{Name: "value", Value: linearizability.String(strings.Repeat("x", 1000))}
+		recorded := 0
+		go func() {
+			for range 5000 {
+				r.Invoke("write", value).OK()
+				recorded++
+			}
+		}()
+		synctest.Wait()
+		if recorded < 800 || recorded > 2000 {
+			t.Errorf("%d operations of 1000 bytes are in line, want one megabyte to two", recorded)
+		}
+		close(w.open)
+		synctest.Wait()
+		if err := r.Flush(); err != nil || recorded != 5000 {
+			t.Errorf("%d operations, %v, want 5000", recorded, err)
+		}
+		if n := bytes.Count(w.Bytes(), []byte("\n")); n != 10_001 {
+			t.Errorf("%d lines, want 10001", n)
+		}
+	})
+}
+
+// TestAKilledProcessLeavesABeginning: all that was flushed before is there, and
+// no line but the last is torn.
+func TestAKilledProcessLeavesABeginning(t *testing.T) {
+	const env = "FENCEPOST_TEST_RECORD_AND_DIE"
+	if path := os.Getenv(env); path != "" {
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := linearizability.NewRecorder(f, linearizability.DefaultMeta(), ticks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20_000 {
+			r.Invoke("write", linearizability.Field{Name: "value", Value: linearizability.Int(int64(i))}).OK()
+			if i == 1000 {
+				if err := r.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		self.Kill()
+		select {}
+	}
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), env+"="+path)
+	if err := cmd.Run(); err == nil || cmd.ProcessState.Success() {
+		t.Fatal("the process was not killed")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	h, err := linearizability.Read(bytes.NewReader(whole), "h")
+	if err != nil || len(h.Ops()) < 1001 {
+		t.Errorf("%d operations, %v, want what was flushed at least", len(h.Ops()), err)
 	}
 }
 
@@ -120,7 +235,7 @@ func TestRecorderRefusesAClockThatStepsBack(t *testing.T) {
 	now := 9 * time.Second
 	r := record(t, &b, func() time.Duration { now -= time.Second; return now })
 	r.Invoke("read").OK()
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "stepped back from 8s to 7s") {
+	if err := r.Flush(); err == nil || !strings.Contains(err.Error(), "stepped back from 8s to 7s") {
 		t.Errorf("got %v, want that the clock stepped back", err)
 	}
 }
@@ -144,7 +259,7 @@ func TestRecorderRefusesWhatCannotBeReadBack(t *testing.T) {
 		var b bytes.Buffer
 		r := record(t, &b, ticks())
 		r.Invoke(c.f, c.fields...).OK()
-		if err := r.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := r.Flush(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.f, err, c.want)
 		}
 	}

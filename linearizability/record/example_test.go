@@ -32,6 +32,7 @@ func ExampleStore() {
 	err := disk.As(c1).Write(ctx, g1.Token, "X", "1")
 	fmt.Println(err)
 
+	r.Flush()
 	h, _ := linearizability.Read(&history, "run.jsonl")
 	v, _ := linearizability.Check(ctx, h, linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelFencepost}})
 	fmt.Println(v)
@@ -50,6 +51,7 @@ func ExampleLead() {
 	lead := record.Lead(r, work) // for lease.Elector.Run
 	lead(context.Background(), lease.Term{Resource: "shard-1", Holder: lease.Holder{Node: "c1", Seq: 4, Nonce: 15}, Token: 33})
 
+	r.Flush()
 	h, _ := linearizability.Read(&history, "run.jsonl")
 	fmt.Println(h.Events[0].F, h.Events[0].Field("owner"), h.Events[0].Field("token"))
 	// Output:

@@ -2,10 +2,12 @@
 // answer, as a history that linearizability can check.
 //
 // It must not judge: it writes down calls and returns, and an answer that is no
-// answer as unknown. Nor does it know which store or storage it wraps.
+// answer as unknown, as when a context ended. A call that never returns stays
+// without an end, which says the same. Nor does it know which store or storage it
+// wraps.
 //
 // Start at [Store]; [NewStorage] wraps what the lease protects, and [Lead] the
-// leader's work.
+// leader's work. Flush the recorder when all is done.
 package record
 
 import (
@@ -193,10 +195,11 @@ func Lead(r *linearizability.Recorder, work func(context.Context, lease.Term) er
 	return func(ctx context.Context, term lease.Term) error {
 		c := r.Invoke("lead", text("key", term.Resource), text("owner", term.Holder.String()), token(term.Token))
 		stop := context.AfterFunc(ctx, func() { c.OK() })
+		// Only the first end counts. This one is not left to the other, which may
+		// still be about to run when the recorder is flushed.
 		defer func() {
-			if stop() {
-				c.OK()
-			}
+			stop()
+			c.OK()
 		}()
 		return work(ctx, term)
 	}

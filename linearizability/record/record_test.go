@@ -83,6 +83,9 @@ func TestRecordedRunOfTheLibraryHolds(t *testing.T) {
 		t.Fatalf("acquire for no time: %v", err)
 	}
 
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	h, err := linearizability.Read(&out, "run")
 	if err != nil {
 		t.Fatal(err)
@@ -137,6 +140,9 @@ func TestEveryAnswerIsRecordedAsWhatItProves(t *testing.T) {
 		s := record.Store(fake, r)
 		kv := record.NewStorage(fake, "disk", r).As(a)
 		last := func() string {
+			if err := r.Flush(); err != nil {
+				t.Error(err)
+			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			_, end, _ := strings.Cut(lines[len(lines)-1], `"type":`)
 			return end
@@ -177,10 +183,44 @@ func TestStaleIsRecordedWithTheHighest(t *testing.T) {
 		if err := record.NewStorage(answers{c.err}, "disk", r).Write(t.Context(), 1, "k", "v"); !errors.Is(err, c.err) {
 			t.Errorf("the caller gets %v", err)
 		}
+		if err := r.Flush(); err != nil {
+			t.Error(err)
+		}
 		if !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), `"owner"`) {
 			t.Errorf("recorded\n%swant %s, and no owner", out.String(), c.want)
 		}
 	}
+}
+
+// hung is a store that answers when its context ends, and no sooner.
+type hung struct{ lease.Store }
+
+func (hung) Acquire(ctx context.Context, _ string, _ lease.Holder, _ time.Duration) (lease.Grant, error) {
+	<-ctx.Done()
+	return lease.Grant{}, context.Cause(ctx)
+}
+
+func TestAContextThatEndsLeavesInfo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var out bytes.Buffer
+		r := recorder(t, &out, func() time.Duration { return time.Since(start) })
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if _, err := record.Store(hung{}, r).Acquire(ctx, "shard", a, time.Second); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller gets %v", err)
+		}
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		h, err := linearizability.Read(&out, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ops := h.Ops(); len(ops) != 1 || ops[0].Type != linearizability.Info || h.Events[ops[0].Return].Time != int64(3*time.Second) {
+			t.Errorf("got %+v, want one operation, unknown after 3s", h.Events)
+		}
+	})
 }
 
 func TestLeadEndsWithItsContextOrItsWork(t *testing.T) {
@@ -207,6 +247,9 @@ func TestLeadEndsWithItsContextOrItsWork(t *testing.T) {
 		})(t.Context(), term)
 		if err != nil {
 			t.Error(err)
+		}
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
 		}
 		h, err := linearizability.Read(&out, "h")
 		if err != nil {
