@@ -32,7 +32,7 @@ func (d *drawing) overview() {
 	}
 	for i := range d.Findings {
 		if f := &d.Findings[i]; f.Violates {
-			if h := d.Page.place(f); h.any {
+			if h := d.where(f); h.any {
 				o.Spans = append(o.Spans, part(h.Span))
 			}
 		}

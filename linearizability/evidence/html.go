@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -153,9 +154,13 @@ func (p *Page) document() document {
 	for _, n := range p.Notes {
 		doc.Notes = append(doc.Notes, prose(n))
 	}
+	drawn := make(map[int]bool)
+	for _, f := range picture.Flags {
+		drawn[f.Number] = true
+	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		row := finding{Number: i + 1, Class: "notes", Check: name(f.Check), Text: strings.TrimSuffix(prose(f.Text), "."), Blame: name(string(f.Blame)), Placed: p.place(f).any}
+		row := finding{Number: i + 1, Class: "notes", Check: name(f.Check), Text: strings.TrimSuffix(prose(f.Text), "."), Blame: name(string(f.Blame)), Placed: drawn[i+1]}
 		if f.Violates {
 			row.Class = "breaks"
 		}
@@ -164,7 +169,7 @@ func (p *Page) document() document {
 		}
 		doc.Findings = append(doc.Findings, row)
 	}
-	doc.Counts, doc.Focused, doc.Several = d.counts(), d.focus().any, len(picture.Flags) > 1
+	doc.Counts, doc.Focused, doc.Several = d.counts(), d.focus.any, len(picture.Flags) > 1
 	for i := range d.resources {
 		r := &d.resources[i]
 		title := name(r.Name)
@@ -195,6 +200,12 @@ func (d *drawing) table(r *Resource, title string) opTable {
 			row.At = fmt.Sprintf("place %d in the order", p.number)
 			if p.state != "" {
 				row.At += "; then " + p.state
+			}
+		}
+		if r.Order.Partial && op.ID == r.Order.Stuck {
+			row.At = "finds no place in the order"
+			if i := slices.IndexFunc(r.Order.Tried, func(a Attempt) bool { return a.Op == op.ID }); i >= 0 {
+				row.At += ": " + prose(r.Order.Tried[i].Why)
 			}
 		}
 		t.Rows = append(t.Rows, row)
