@@ -37,6 +37,9 @@ func (d *drawing) overview() {
 			}
 		}
 	}
+	if len(o.Spans) == 0 && d.focus.any {
+		o.Spans = append(o.Spans, part(d.focus.Span))
+	}
 	view := part(d.view)
 	o.X, o.Width = view.X, view.Width
 	d.p.Overview = o

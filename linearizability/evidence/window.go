@@ -12,6 +12,7 @@ const (
 	mostOperations = 2000
 	mostOthers     = 1000 // tenures, beliefs, faults, writes, of each resource
 	mostResources  = 24
+	fewResources   = 4
 	mostFlags      = 200 // stretches of findings
 )
 
@@ -176,8 +177,8 @@ func (p *Page) window() window {
 	return w
 }
 
-// choose copies the resources to draw: all, or those that matter and then the
-// first.
+// choose copies the resources to draw. Where there are more than a few, those
+// that matter come first.
 func (w *window) choose(flagged map[int]bool) {
 	rank := func(r *Resource) int {
 		if r.Verdict == Violated || slices.ContainsFunc(r.Operations, func(op Operation) bool { return op.Violates || flagged[op.ID] }) {
@@ -201,7 +202,9 @@ func (w *window) choose(flagged map[int]bool) {
 		w.others = len(order) - mostResources
 		order = order[:mostResources]
 	}
-	slices.Sort(order)
+	if len(w.Resources) <= fewResources {
+		slices.Sort(order)
+	}
 	for _, i := range order {
 		w.resources = append(w.resources, w.Resources[i])
 	}

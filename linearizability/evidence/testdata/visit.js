@@ -40,6 +40,7 @@
     const bad = [...svg.querySelectorAll(".op.violates,.flag.breaks.top")].filter(e => !e.closest(".legend"));
     check("there is a violation", bad.length > 0, bad.length);
     for (const e of bad) check("the violation is in view: " + (e.id || "flag"), !e.closest("[display=none]") && onScreen(e), JSON.stringify(e.getBoundingClientRect()));
+    for (const e of svg.querySelectorAll(".op.violates")) check("nobody has to scroll to it: " + e.id, e.getBoundingClientRect().top >= 0 && e.getBoundingClientRect().bottom <= innerHeight, JSON.stringify(e.getBoundingClientRect()));
     const texts = [...svg.querySelectorAll(".op .label")].filter(e => e.textContent && !e.closest("[display=none]"));
     check("labels are shown", texts.length > 0, texts.length);
 
