@@ -69,7 +69,7 @@ func (d *drawing) counts() string {
 
 // about is the picture in one sentence, for who cannot see it.
 func (d *drawing) about() string {
-	s := fmt.Sprintf("%s: %s. %s over time", name(d.Title), d.Verdict, d.counts())
+	s := fmt.Sprintf("%s: %s. %s over time", headline(d.Title), d.Verdict, d.counts())
 	if d.Reason != "" {
 		s += ". " + prose(d.Reason)
 	}
@@ -78,7 +78,7 @@ func (d *drawing) about() string {
 
 // head is what a slide says above the picture.
 func (d *drawing) head() {
-	h := &heading{Title: name(d.Title), Verdict: string(d.Verdict)}
+	h := &heading{Verdict: string(d.Verdict)}
 	var facts []string
 	if d.Model != "" {
 		facts = append(facts, "model "+name(d.Model))
@@ -87,6 +87,7 @@ func (d *drawing) head() {
 		facts = append(facts, "blame the "+name(string(d.Blame)))
 	}
 	h.ChipWidth = textWidth(h.Verdict, 15) + 24
+	h.Title = shorten(headline(d.Title), 22, pictureWidth-rightMargin-h.TitleX())
 	d.y = 66
 	for _, line := range wrap(prose(d.Reason), 14, pictureWidth-40, 3) {
 		h.Lines = append(h.Lines, headLine{d.y, line})

@@ -81,14 +81,14 @@ func (d *drawing) mark(op *Operation, y int) mark {
 		m.Class += " evidence"
 		d.used["evidence"] = true
 	}
-	m.Words = words{Full: label(op.Label), Short: firstWord(label(op.Label)), Y: m.Middle + 4}
+	m.Words = words{Full: op.said(), Short: firstWord(op.said()), Y: m.Middle + 4}
 	m.About = d.tell(op)
 	return m
 }
 
 // tell is an operation in words.
 func (d *drawing) tell(op *Operation) string {
-	return join(name(op.Process)+": "+label(op.Label), outcome(op), during(Span{op.Call, op.Return}, d.Unit), lines(op.Lines), prose(op.Details))
+	return join(name(op.Process)+": "+op.said(), outcome(op), during(Span{op.Call, op.Return}, d.Unit), lines(op.Lines), prose(op.Details))
 }
 
 func outcome(op *Operation) string {
@@ -195,7 +195,7 @@ func (d *drawing) order(r *Resource, s *section, at map[int]int) {
 		o.Why = "no operation can come next"
 		for _, a := range r.Order.Tried[:min(len(r.Order.Tried), 5)] {
 			if op := d.lookup[a.Op]; op != nil {
-				o.Why += "; not " + name(op.Process) + ": " + label(op.Label) + ", " + prose(a.Why)
+				o.Why += "; not " + name(op.Process) + ": " + op.said() + ", " + prose(a.Why)
 			}
 		}
 	}

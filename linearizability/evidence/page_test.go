@@ -221,9 +221,9 @@ func FuzzTextDoesNoHarm(f *testing.F) {
 	f.Add("<!--")
 	f.Add("acquire → 12")
 	f.Fuzz(func(t *testing.T, s string) {
-		p := frozenClient(true)
-		p.Title, p.Reason, p.Resources[1].Name = s, s, s
-		p.Resources[1].Operations[3].Label, p.Resources[1].Operations[3].Details = s, s
+		p := twoHolders()
+		p.Title, p.Reason, p.Command, p.Resources[0].Name = s, s, s, s
+		p.Resources[0].Operations[0].Label, p.Resources[0].Operations[1].Details, p.Findings[0].Lines[0].Text = s, s, s
 		var b bytes.Buffer
 		if err := evidence.WriteHTML(&b, p); err != nil {
 			t.Fatal(err)
@@ -506,5 +506,18 @@ func TestIdentifiersAreUnique(t *testing.T) {
 				t.Errorf("%s: %d elements are %q", name, seen[id], id)
 			}
 		}
+	}
+}
+
+func BenchmarkWriteHTML(b *testing.B) {
+	for _, n := range []int{100, 2_000, 100_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			p := many(n)
+			for b.Loop() {
+				if err := evidence.WriteHTML(io.Discard, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 // Lengths, in characters, of what is shown of a string.
 const (
+	titleLength = 120
 	nameLength  = 60
 	labelLength = 80
 	textLength  = 2000
@@ -44,6 +45,7 @@ func text(s string, most int) string {
 	return b.String()
 }
 
+func headline(s string) string { return text(s, titleLength) }
 func name(s string) string  { return text(s, nameLength) }
 func label(s string) string { return text(s, labelLength) }
 func prose(s string) string { return text(s, textLength) }
@@ -200,4 +202,12 @@ func token(t uint64) string {
 		return ""
 	}
 	return strconv.FormatUint(t, 10)
+}
+
+// said is what an operation is called.
+func (op *Operation) said() string {
+	if s := label(op.Label); s != "" {
+		return s
+	}
+	return "operation " + strconv.Itoa(op.ID)
 }
