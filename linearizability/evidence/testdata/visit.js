@@ -6,9 +6,11 @@
   window.requestAnimationFrame = done => setTimeout(done, 1);
   const checks = [], check = (name, ok, saw) => checks.push({ Name: name, OK: !!ok, Saw: String(saw) });
   const svg = document.getElementById("picture"), narrow = innerWidth < 640;
-  const marks = () => [...svg.querySelectorAll("rect[x],line[x1],g[transform]")].filter(e => !e.closest(".names,.legend,#overview,#ticks,defs"));
+  const marks = () => [...svg.querySelectorAll("rect[x],line[x1],g[transform],path[transform],.doubt[x]")].filter(e => !e.closest(".names,.legend,#overview,#ticks,defs"));
   const shape = e => ["x", "width", "x1", "x2", "transform"].map(k => e.getAttribute(k)).join(" ");
   const drawn = new Map(marks().filter(e => !e.closest("[display=none]")).map(e => [e, shape(e)]));
+  // Labels stand in the same place where the browser's font gives them the same room.
+  const labels = new Map([...svg.querySelectorAll(".op .label,.bar .label")].filter(e => e.textContent && !e.closest("[display=none]")).map(e => [e, [e.textContent, e.getAttribute("class"), e.getAttribute("x")]]));
   const ticksDrawn = [...svg.querySelectorAll("#ticks text")].map(e => e.textContent).join();
   addEventListener("error", ev => check("no error", false, ev.message));
 
@@ -153,6 +155,8 @@
       return e.closest("[display=none]") || now.length !== then.length || now.some((n, i) => Math.abs(n - then[i]) > .21);
     });
     check("the script draws what was drawn", drawn.size > 20 && !wrong.length, wrong.length + " of " + drawn.size + ": " + wrong.slice(0, 3).map(([e, s]) => e.outerHTML.slice(0, 200) + " was " + s).join("\n"));
+    const alike = [...labels].filter(([e, [text, kind]]) => e.textContent === text && e.getAttribute("class") === kind);
+    check("labels are where they were", alike.length > labels.size / 2 && alike.every(([e, was]) => Math.abs(e.getAttribute("x") - was[2]) < .21), alike.length + " of " + labels.size);
     const ticks = [...svg.querySelectorAll("#ticks text")].map(e => e.textContent).join();
     check("and the same axis", ticks === ticksDrawn, ticks + " was " + ticksDrawn);
     dispatchEvent(new Event("afterprint"));
