@@ -5,6 +5,7 @@ import (
 	"slices"
 )
 
+// tenures draws when each holder must and may have held the lease.
 func (d *drawing) tenures(r *Resource) {
 	spans := make([]Span, len(r.Tenures))
 	for i, t := range r.Tenures {
@@ -53,6 +54,7 @@ const (
 	manyProcesses = 16
 )
 
+// beliefs draws who believed to lead, in a row for each.
 func (d *drawing) beliefs(r *Resource) {
 	names := distinct(r.Beliefs, func(b Belief) string { return b.Who })
 	groups := [][]Belief{r.Beliefs}
@@ -118,6 +120,7 @@ func (d *drawing) belief(b Belief, y int) {
 // manyTokens of a storage do not get a level each.
 const manyTokens = 8
 
+// storage draws the highest token over time, and what the storage let land.
 func (d *drawing) storage(r *Resource) {
 	if len(r.Highest) == 0 && len(r.Writes) == 0 {
 		return
@@ -131,12 +134,12 @@ func (d *drawing) storage(r *Resource) {
 	}
 	slices.Sort(tokens)
 	tokens = slices.Compact(tokens)
-	pitch := stepHigh
-	if len(tokens) > manyTokens {
-		pitch = max(manyTokens*stepHigh/len(tokens), 2)
+	high := stepHigh * min(len(tokens), manyTokens)
+	base := d.y + 10 + high
+	height := func(token uint64) int {
+		i, _ := slices.BinarySearch(tokens, token)
+		return base - high*(2*i+1)/(2*len(tokens))
 	}
-	base := d.y + 10 + pitch*len(tokens)
-	height := func(token uint64) int { return base - pitch/2 - pitch*slices.Index(tokens, token) }
 	st := &stairs{}
 	step := 1 + (len(tokens)-1)/manyTokens
 	for i := 0; i < len(tokens); i += step {
@@ -176,6 +179,6 @@ func (d *drawing) storage(r *Resource) {
 		st.Writes = append(st.Writes, l)
 	}
 	d.current().Stairs = st
-	d.row("highest token", d.y+10+pitch*len(tokens)/2, false)
+	d.row("highest token", d.y+10+high/2, false)
 	d.y = base + 6
 }

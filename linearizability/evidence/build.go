@@ -1,9 +1,7 @@
 package evidence
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,7 +37,7 @@ func (p *Page) draw(alone bool) (*picture, *drawing) {
 	if len(p.Findings) > 0 {
 		d.y += flagHeight
 	}
-	d.faults()
+	d.drawFaults()
 	for i := range d.resources {
 		d.section(&d.resources[i])
 	}
@@ -99,15 +97,14 @@ func (d *drawing) head() {
 	d.p.Head = h
 }
 
-func (d *drawing) faults() {
-	faults := slices.Clone(nearest(d.Faults, mostOthers, d.focus, func(f Fault) Span { return f.Span }))
-	slices.SortStableFunc(faults, func(a, b Fault) int { return cmp.Compare(a.From, b.From) })
-	spans := make([]Span, len(faults))
-	for i, f := range faults {
+// drawFaults draws what was done to the system, above all else.
+func (d *drawing) drawFaults() {
+	spans := make([]Span, len(d.faults))
+	for i, f := range d.faults {
 		spans[i] = f.Span
 	}
 	lane, n := lanes(spans)
-	for i, f := range faults {
+	for i, f := range d.faults {
 		d.used["fault"] = true
 		b := fault{Point: f.From == f.To, About: join("fault: "+name(f.Name), during(f.Span, d.Unit), prose(f.Details), lines(f.Lines))}
 		b.stretch = d.stretch(f.Span, d.y+lane[i]*faultRow+2, faultHigh)
@@ -123,6 +120,7 @@ func (d *drawing) faults() {
 	}
 }
 
+// flags draws where the findings are, over the whole height.
 func (d *drawing) flags(y int) {
 	d.p.FlagY = y + 11
 	for i := range d.Findings {
@@ -137,11 +135,6 @@ func (d *drawing) flags(y int) {
 		if f.Violates {
 			b.Class = "breaks"
 		}
-		var ids []string
-		for _, id := range f.Ops {
-			ids = append(ids, strconv.Itoa(id))
-		}
-		b.Ops = strings.Join(ids, " ")
 		for _, s := range spans[:min(len(spans), mostFlags-len(d.p.Flags))] {
 			b.stretch = d.stretch(s, d.p.FlagY+12, d.p.Bottom-d.p.FlagY-12)
 			b.Width = max(b.Width, 2)
@@ -163,6 +156,7 @@ func (d *drawing) flags(y int) {
 	}
 }
 
+// section draws a resource.
 func (d *drawing) section(r *Resource) {
 	s := section{Name: name(r.Name), Model: name(r.Model), Verdict: string(r.Verdict), Y: d.y}
 	s.ModelX = 8 + textWidth(s.Name, 15) + 10
@@ -186,8 +180,6 @@ func (d *drawing) section(r *Resource) {
 	d.operations(r)
 	d.storage(r)
 	d.y += 6
-	last := &d.p.Sections[len(d.p.Sections)-1]
-	last.Height = d.y - last.Y
 }
 
 // current is the section being drawn.

@@ -10,12 +10,12 @@ type drawing struct {
 	window
 	scale
 	p      *picture
-	y      int
-	hues   map[string]int
-	rows   int // of operations, so far
-	lookup map[int]*Operation
-	placed map[int]point
-	used   map[string]bool // kinds of marks, for the legend
+	y      int                // where the next thing is drawn
+	hues   map[string]int     // of everybody so far
+	rows   int                // of operations, so far
+	lookup map[int]*Operation // what is drawn, by ID
+	placed map[int]point      // what has a place in an order, by ID
+	used   map[string]bool    // kinds of marks, for the legend
 }
 
 // number writes an instant for page.js.
@@ -60,7 +60,7 @@ func (d *drawing) inside(s stretch, full, short string) words {
 }
 
 func (d *drawing) row(name string, y int, life bool) {
-	s := &d.p.Sections[len(d.p.Sections)-1]
+	s := d.current()
 	s.Rows = append(s.Rows, d.rowName(name, y, life))
 }
 
@@ -69,7 +69,7 @@ func (d *drawing) rowName(name string, y int, life bool) rowName {
 }
 
 // lanes spreads spans over as few rows as it takes that none overlap. They
-// must be in order of From. Point and empty spans take a little room.
+// must be in order of From. What has no length takes one instant.
 func lanes(spans []Span) (lane []int, n int) {
 	var free []int64
 	for _, s := range spans {
@@ -84,7 +84,10 @@ func lanes(spans []Span) (lane []int, n int) {
 			at = len(free)
 			free = append(free, 0)
 		}
-		free[at] = max(s.To, s.From)
+		free[at] = s.To
+		if s.To <= s.From && s.From < Unbounded {
+			free[at] = s.From + 1
+		}
 		lane = append(lane, at)
 	}
 	return lane, len(free)

@@ -27,7 +27,7 @@ func (d *drawing) overview() {
 		}
 	}
 	o.Path = b.String()
-	for _, f := range d.Faults {
+	for _, f := range d.faults {
 		o.Faults = append(o.Faults, part(f.Span))
 	}
 	for i := range d.Findings {
@@ -110,6 +110,9 @@ func (d *drawing) note() string {
 	}
 	if d.others > 0 {
 		all = append(all, "Left out: "+plural(d.others, "resource")+".")
+	}
+	if d.trimmed {
+		all = append(all, "Left out: tenures, beliefs, faults or tokens, those farthest from what is shown.")
 	}
 	return strings.Join(all, " ")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// operations draws a row for each process, and the order over them.
 func (d *drawing) operations(r *Resource) {
 	names := distinct(r.Operations, func(op Operation) string { return op.Process })
 	natural(names)
@@ -28,7 +29,7 @@ func (d *drawing) operations(r *Resource) {
 		}
 	}
 	pitch := opRow
-	if len(r.Order.Placed) > 0 {
+	if len(r.Order.Placed) > 0 || r.Order.Partial {
 		pitch += dotLane
 	}
 	s := d.current()
@@ -38,6 +39,7 @@ func (d *drawing) operations(r *Resource) {
 		m := d.mark(op, d.y+lane[i]*pitch+(opRow-opHigh)/2)
 		m.Row = d.rows + lane[i]
 		at[op.ID] = i
+		d.lookup[op.ID] = op
 		s.Ops = append(s.Ops, m)
 	}
 	for i := range n {
@@ -51,9 +53,6 @@ func (d *drawing) operations(r *Resource) {
 		d.row(title, d.y+i*pitch+opRow/2, true)
 	}
 	rowsOf(s.Ops, d.scale)
-	for i := range s.Ops {
-		d.lookup[s.Ops[i].ID] = &r.Operations[i]
-	}
 	d.order(r, s, at)
 	d.rows += n
 	d.y += n * pitch

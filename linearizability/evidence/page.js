@@ -348,7 +348,8 @@
   svg.addEventListener("pointercancel", lift);
   svg.addEventListener("click", ev => {
     if (moved >= 4) return;
-    const flag = ev.target.closest(".flag.top"), e = ev.target.closest(".op");
+    const flag = ev.target.closest(".flag.top"), of = ev.target.closest("[data-id]");
+    const e = of ? document.getElementById("op" + of.dataset.id) : ev.target.closest(".op");
     if (flag) finding(num(flag, "n"));
     else choose(e, !!e);
   });

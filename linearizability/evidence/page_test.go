@@ -386,6 +386,14 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	if strings.Contains(htmlOf(t, jepsen()), "Left out") {
 		t.Error("a page that shows all says that it does not")
 	}
+	long := untimed()
+	for i := range int64(1200) {
+		long.Faults = append(long.Faults, evidence.Fault{Name: "kill", Span: span(i, i)})
+		long.Resources[0].Highest = append(long.Resources[0].Highest, evidence.Step{At: i, Token: uint64(i)})
+	}
+	if !strings.Contains(htmlOf(t, long), "Left out: tenures, beliefs, faults or tokens") {
+		t.Error("of 1,200 faults 1,000 are drawn: the page does not say so")
+	}
 	var crowd evidence.Page
 	crowd.Verdict = evidence.Violated
 	for i := range 100 {
@@ -393,8 +401,9 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	}
 	crowd.Resources[90].Verdict = evidence.Violated
 	page = htmlOf(t, crowd)
-	if !strings.Contains(page, "Left out: 76 operations, those farthest from what is shown. Left out: 76 resources.") || !strings.Contains(page, "lease-90;") || strings.Contains(page, "lease-50;") {
-		t.Error("of 100 resources 24 are drawn, the violated one among them: the page does not say so")
+	if !strings.Contains(page, "Left out: 76 operations, those farthest from what is shown. Left out: 76 resources.") || !strings.Contains(page, "lease-90;") || strings.Contains(page, "lease-50;") ||
+		strings.Index(page, "lease-90;") > strings.Index(page, "lease-0;") {
+		t.Error("of 100 resources 24 are drawn, the violated one first: the page does not say so")
 	}
 }
 

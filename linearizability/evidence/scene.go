@@ -48,7 +48,7 @@ type headLine struct {
 
 type section struct {
 	Name, Model, Verdict string
-	Y, Height            int
+	Y                    int
 	ModelX, ChipX        float64
 	Reason, Brief        string // Brief fits behind the verdict
 	ReasonX              float64
@@ -116,8 +116,7 @@ type flag struct {
 	Class   string
 	About   string
 	Words   words
-	Ops     string // their IDs
-	First   bool   // of its finding
+	First   bool // of its finding
 }
 
 // mark is an operation. Its label stands on its bar, or behind it up to the

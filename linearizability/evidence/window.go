@@ -113,7 +113,9 @@ type window struct {
 	spans     map[int]Span // of all operations, by ID
 	focus     hull         // what a reader wants to see first
 	resources []Resource   // copies, with what is drawn of them
+	faults    []Fault      // in order of time
 	omitted   int          // operations left out, by whomever
+	trimmed   bool         // so were tenures, beliefs, faults or tokens
 	others    int          // resources left out
 	extent    Span         // of all that is drawn
 	view      Span         // of what is seen first
@@ -167,8 +169,11 @@ func (p *Page) window() window {
 		h.add(c.From, c.To)
 	}
 	for i := range w.resources {
-		w.resources[i].narrow(drawn[i], w.focus)
+		w.trimmed = w.resources[i].narrow(drawn[i], w.focus) || w.trimmed
 	}
+	w.faults = slices.Clone(nearest(p.Faults, mostOthers, w.focus, func(f Fault) Span { return f.Span }))
+	slices.SortStableFunc(w.faults, func(a, b Fault) int { return cmp.Compare(a.From, b.From) })
+	w.trimmed = w.trimmed || len(w.faults) < len(p.Faults)
 	if !cut || !h.any {
 		w.reach(&h)
 	}
@@ -211,8 +216,9 @@ func (w *window) choose(flagged map[int]bool) {
 }
 
 // narrow leaves of r what is drawn beside the given operations, in order of
-// time.
-func (r *Resource) narrow(ops []Operation, focus hull) {
+// time, and reports whether that is less than all.
+func (r *Resource) narrow(ops []Operation, focus hull) bool {
+	before := len(r.Tenures) + len(r.Beliefs) + len(r.Highest)
 	slices.SortStableFunc(ops, func(a, b Operation) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.ID, b.ID))
 	})
@@ -227,6 +233,7 @@ func (r *Resource) narrow(ops []Operation, focus hull) {
 	slices.SortStableFunc(r.Beliefs, func(a, b Belief) int { return cmp.Compare(a.From, b.From) })
 	r.Highest = nearest(r.Highest, mostOthers, focus, func(s Step) Span { return Span{s.At, s.At} })
 	r.Writes = slices.DeleteFunc(slices.Clone(r.Writes), func(w Write) bool { return !has[w.Op] })
+	return len(r.Tenures)+len(r.Beliefs)+len(r.Highest) < before
 }
 
 // reach adds all instants of what is drawn.
@@ -243,7 +250,7 @@ func (w *window) reach(h *hull) {
 			h.add(s.At)
 		}
 	}
-	for _, f := range w.Faults {
+	for _, f := range w.faults {
 		h.add(f.From, f.To)
 	}
 	for _, f := range w.Findings {

@@ -46,9 +46,9 @@ func text(s string, most int) string {
 }
 
 func headline(s string) string { return text(s, titleLength) }
-func name(s string) string  { return text(s, nameLength) }
-func label(s string) string { return text(s, labelLength) }
-func prose(s string) string { return text(s, textLength) }
+func name(s string) string     { return text(s, nameLength) }
+func label(s string) string    { return text(s, labelLength) }
+func prose(s string) string    { return text(s, textLength) }
 
 // textWidth is about how wide a text is, rather too wide than too narrow: SVG
 // cannot say, and the fonts of the reader are not known.

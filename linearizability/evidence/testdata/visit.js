@@ -106,6 +106,13 @@
     check("a tap chooses", svg.querySelector(".chosen") === ops[ops.length - 1], svg.querySelector(".chosen"));
     check("the panel is seen", panel.getBoundingClientRect().height > 20 && panel.getBoundingClientRect().bottom <= innerHeight + 1, JSON.stringify(panel.getBoundingClientRect()));
 
+    const landing = svg.querySelector(".landing.violates");
+    if (landing) {
+      landing.querySelector("circle").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+      await frame();
+      check("a write at the storage leads to its operation", svg.querySelector(".chosen").id === "op" + landing.dataset.id, svg.querySelector(".chosen").id);
+    }
+
     // Wheel, drag, pinch.
     await press("v");
     const middle = box().left + box().width * .6;
