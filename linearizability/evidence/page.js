@@ -355,11 +355,11 @@
   });
 
   const list = document.querySelector(".findings");
-  if (list && list.children.length > 6) {
+  if (list && list.children.length > 4) {
     const more = document.createElement("button");
     more.type = "button";
     more.className = "goto blame";
-    more.textContent = `… and ${list.children.length - 6} more findings`;
+    more.textContent = `… and ${list.children.length - 4} more findings`;
     more.addEventListener("click", () => { list.classList.add("all"); more.remove(); });
     list.after(more);
   } else if (list) list.classList.add("all");
