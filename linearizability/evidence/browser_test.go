@@ -107,6 +107,7 @@ func visits(t *testing.T, p evidence.Page, width, height int) []string {
 }
 
 func TestInABrowser(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		page          evidence.Page
 		width, height int
@@ -133,6 +134,7 @@ func TestInABrowser(t *testing.T) {
 // TestThePolicyOfThePageAdmitsItsScript: the page as it is written, strings
 // that mean harm and all, runs its script and nothing else.
 func TestThePolicyOfThePageAdmitsItsScript(t *testing.T) {
+	t.Parallel()
 	p := jepsen()
 	p.Title, p.Reason = harm, `"><svg onload="document.body.className='harmed'">`
 	p.Resources[0].Operations[3].Label = harm
@@ -159,6 +161,7 @@ func TestWithoutItsScriptThePictureIsThere(t *testing.T) {
 var pageCount = regexp.MustCompile(`/Type /Pages\s*/Count (\d+)|/Count (\d+)\s*/`)
 
 func TestItPrints(t *testing.T) {
+	t.Parallel()
 	for name, p := range map[string]evidence.Page{"story": frozenClient(true), "long": jepsen()} {
 		if name == "long" && os.Getenv("FENCEPOST_LONG") == "" {
 			continue

@@ -24,7 +24,6 @@ func samples() map[string]evidence.Page {
 		"jepsen":   jepsen(),
 		"nothing":  {Verdict: evidence.Unknown},
 		"untimed":  untimed(),
-		"many":     many(5000),
 	}
 }
 
@@ -114,13 +113,13 @@ func parse(t testing.TB, text string) (all []element) {
 	}
 }
 
-var elsewhere = regexp.MustCompile(`(?i)https?:|@import|url\([^#]|NaN|ZgotmplZ|<no value>`)
+var elsewhere = regexp.MustCompile(`https?:|@import|url\([^#]|nan[" ,]|zgotmplz|<no value>`)
 
 // standsAlone checks that a page or a picture asks for nothing, and can do
 // nothing but what its own script does.
 func standsAlone(t testing.TB, text string) {
 	t.Helper()
-	if found := elsewhere.FindString(strings.ReplaceAll(script.ReplaceAllString(text, ""), `xmlns="http://www.w3.org/2000/svg"`, "")); found != "" {
+	if found := elsewhere.FindString(strings.ToLower(strings.ReplaceAll(script.ReplaceAllString(text, ""), `xmlns="http://www.w3.org/2000/svg"`, ""))); found != "" {
 		t.Errorf("it has %q", found)
 	}
 	if n := strings.Count(text, "<script"); n > 1 {
@@ -235,7 +234,9 @@ func FuzzTextDoesNoHarm(f *testing.F) {
 // TestEveryOperationCanBeReached: by keyboard, in order of the calls, with a
 // text for who does not see it.
 func TestEveryOperationCanBeReached(t *testing.T) {
-	for name, p := range samples() {
+	pages := samples()
+	pages["many"] = many(5000)
+	for name, p := range pages {
 		t.Run(name, func(t *testing.T) {
 			want := 0
 			for _, r := range p.Resources {
