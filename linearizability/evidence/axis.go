@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // scale places instants on the canvas, from left to right.
@@ -154,37 +153,4 @@ func during(s Span, u Unit) string {
 		return "event " + strconv.FormatInt(s.From, 10) + " to " + strconv.FormatInt(s.To, 10)
 	}
 	return instant(s.From, u) + " to " + instant(s.To, u) + " (" + length(int64(min(since(s.To, s.From), 1<<62))) + ")"
-}
-
-// textWidth is about how wide a text is, rather too wide than too narrow: SVG
-// cannot say, and the fonts of the reader are not known.
-func textWidth(s string, size float64) float64 {
-	var em float64
-	for _, r := range s {
-		switch {
-		case r >= 0x1100:
-			em += 1.05
-		case strings.ContainsRune("iljtfrI.,:;'|!()[] ", r):
-			em += .38
-		case strings.ContainsRune("mwMW@%", r):
-			em += .95
-		case unicode.IsUpper(r):
-			em += .7
-		default:
-			em += .6
-		}
-	}
-	return em * size
-}
-
-// shorten cuts a text to a width.
-func shorten(s string, size, width float64) string {
-	if textWidth(s, size) <= width {
-		return s
-	}
-	runes := []rune(s)
-	for len(runes) > 1 && textWidth(string(runes)+"…", size) > width {
-		runes = runes[:len(runes)-1]
-	}
-	return strings.TrimRight(string(runes), " ") + "…"
 }

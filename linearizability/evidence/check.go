@@ -3,9 +3,6 @@ package evidence
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // check finds what cannot be drawn: a slip of the caller, never of the history.
@@ -97,41 +94,3 @@ func (r *Resource) check() error {
 	}
 	return nil
 }
-
-// Lengths, in characters, of what is shown of a string.
-const (
-	nameLength  = 60
-	labelLength = 80
-	textLength  = 2000
-)
-
-// text makes a string from anywhere fit to show: at most so many characters,
-// none that XML forbids and none that reorders what stands beside it. White
-// space becomes single spaces.
-func text(s string, most int) string {
-	var b strings.Builder
-	n, space := 0, false
-	for _, r := range s {
-		if unicode.IsSpace(r) {
-			space = b.Len() > 0
-			continue
-		}
-		if n++; n > most {
-			b.WriteString("…")
-			break
-		}
-		if space {
-			b.WriteByte(' ')
-			space = false
-		}
-		if r == utf8.RuneError || unicode.Is(unicode.Cc, r) || unicode.Is(unicode.Bidi_Control, r) || r == 0xfffe || r == 0xffff {
-			r = utf8.RuneError
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-func name(s string) string  { return text(s, nameLength) }
-func label(s string) string { return text(s, labelLength) }
-func prose(s string) string { return text(s, textLength) }

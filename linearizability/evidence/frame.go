@@ -27,15 +27,18 @@ func (d *drawing) overview() {
 		}
 	}
 	o.Path = b.String()
-	for _, f := range d.Faults {
+	for _, f := range d.faults {
 		o.Faults = append(o.Faults, part(f.Span))
 	}
 	for i := range d.Findings {
 		if f := &d.Findings[i]; f.Violates {
-			if h := d.Page.place(f); h.any {
+			if h := d.where(f); h.any {
 				o.Spans = append(o.Spans, part(h.Span))
 			}
 		}
+	}
+	if len(o.Spans) == 0 && d.focus.any {
+		o.Spans = append(o.Spans, part(d.focus.Span))
 	}
 	view := part(d.view)
 	o.X, o.Width = view.X, view.Width
@@ -107,6 +110,9 @@ func (d *drawing) note() string {
 	}
 	if d.others > 0 {
 		all = append(all, "Left out: "+plural(d.others, "resource")+".")
+	}
+	if d.trimmed {
+		all = append(all, "Left out: tenures, beliefs, faults or tokens, those farthest from what is shown.")
 	}
 	return strings.Join(all, " ")
 }

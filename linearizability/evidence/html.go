@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -147,15 +148,19 @@ func execute(w io.Writer, t *template.Template, name string, data any) error {
 func (p *Page) document() document {
 	picture, d := p.draw(false)
 	doc := document{
-		Picture: picture, Style: picture.Style + pageStyle(), Title: name(p.Title), Model: name(p.Model), Reason: prose(p.Reason),
+		Picture: picture, Style: picture.Style + pageStyle(), Title: headline(p.Title), Model: name(p.Model), Reason: prose(p.Reason),
 		Blame: name(string(p.Blame)), Command: prose(p.Command), Verdict: p.Verdict,
 	}
 	for _, n := range p.Notes {
 		doc.Notes = append(doc.Notes, prose(n))
 	}
+	drawn := make(map[int]bool)
+	for _, f := range picture.Flags {
+		drawn[f.Number] = true
+	}
 	for i := range p.Findings {
 		f := &p.Findings[i]
-		row := finding{Number: i + 1, Class: "notes", Check: name(f.Check), Text: strings.TrimSuffix(prose(f.Text), "."), Blame: name(string(f.Blame)), Placed: p.place(f).any}
+		row := finding{Number: i + 1, Class: "notes", Check: name(f.Check), Text: strings.TrimSuffix(prose(f.Text), "."), Blame: name(string(f.Blame)), Placed: drawn[i+1]}
 		if f.Violates {
 			row.Class = "breaks"
 		}
@@ -164,28 +169,25 @@ func (p *Page) document() document {
 		}
 		doc.Findings = append(doc.Findings, row)
 	}
-	doc.Counts, doc.Focused, doc.Several = d.counts(), d.focus().any, len(picture.Flags) > 1
+	doc.Counts, doc.Focused, doc.Several = d.counts(), d.focus.any, len(picture.Flags) > 1
 	for i := range d.resources {
 		r := &d.resources[i]
-		title := name(r.Name)
-		if r.Model != "" {
-			title = name(r.Model) + " " + title
-		}
-		doc.Tables = append(doc.Tables, d.table(r, title))
+		what := strings.TrimSpace(name(r.Model) + " " + name(r.Name))
+		doc.Tables = append(doc.Tables, d.table(r, what))
 		if o := &r.Order; len(o.Placed) > 0 || o.Partial {
-			doc.Orders = append(doc.Orders, d.orderTable(r, title))
+			doc.Orders = append(doc.Orders, d.orderTable(r, what))
 		}
 	}
 	return doc
 }
 
 // table tells the operations of r.
-func (d *drawing) table(r *Resource, title string) opTable {
-	t := opTable{Resource: title}
+func (d *drawing) table(r *Resource, what string) opTable {
+	t := opTable{Resource: what}
 	for i := range r.Operations {
 		op := &r.Operations[i]
 		row := tableRow{
-			ID: op.ID, When: during(Span{op.Call, op.Return}, d.Unit), By: name(op.Process), Label: label(op.Label), Outcome: outcome(op),
+			ID: op.ID, When: during(Span{op.Call, op.Return}, d.Unit), By: name(op.Process), Label: op.said(), Outcome: outcome(op),
 			Lines: lines(op.Lines), Details: prose(op.Details),
 		}
 		if op.Violates {
@@ -197,27 +199,33 @@ func (d *drawing) table(r *Resource, title string) opTable {
 				row.At += "; then " + p.state
 			}
 		}
+		if r.Order.Partial && op.ID == r.Order.Stuck {
+			row.At = "finds no place in the order"
+			if i := slices.IndexFunc(r.Order.Tried, func(a Attempt) bool { return a.Op == op.ID }); i >= 0 {
+				row.At += ": " + prose(r.Order.Tried[i].Why)
+			}
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
 // orderTable tells the order of r.
-func (d *drawing) orderTable(r *Resource, title string) orderTable {
-	t := orderTable{Resource: title, Start: prose(r.Order.Start), Partial: r.Order.Partial, Left: len(r.Order.Placed)}
+func (d *drawing) orderTable(r *Resource, what string) orderTable {
+	t := orderTable{Resource: what, Start: prose(r.Order.Start), Partial: r.Order.Partial, Left: len(r.Order.Placed)}
 	for _, o := range r.Order.Placed {
 		if p, ok := d.placed[o.Op]; ok {
-			t.Rows = append(t.Rows, orderRow{Number: p.number, ID: o.Op, Label: label(p.op.Label), By: name(p.op.Process), Text: p.state})
+			t.Rows = append(t.Rows, orderRow{Number: p.number, ID: o.Op, Label: p.op.said(), By: name(p.op.Process), Text: p.state})
 			t.Left--
 		}
 	}
 	if op := d.lookup[r.Order.Stuck]; op != nil && r.Order.Partial {
-		t.Stuck, t.StuckID = name(op.Process)+": "+label(op.Label), op.ID
+		t.Stuck, t.StuckID = name(op.Process)+": "+op.said(), op.ID
 	}
 	for _, a := range r.Order.Tried[:min(len(r.Order.Tried), mostOthers)] {
 		row := orderRow{ID: a.Op, Text: prose(a.Why)}
 		if op := d.lookup[a.Op]; op != nil {
-			row.Label, row.By = label(op.Label), name(op.Process)
+			row.Label, row.By = op.said(), name(op.Process)
 		}
 		t.Tried = append(t.Tried, row)
 	}

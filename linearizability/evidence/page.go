@@ -20,8 +20,10 @@ type Page struct {
 	Unit    Unit
 	// Findings are in the order in which a reader goes through them. The first
 	// that violates is in view when the page opens.
-	Findings  []Finding
-	Faults    []Fault // that concern every resource
+	Findings []Finding
+	Faults   []Fault // that concern every resource
+	// Resources are drawn one below the other. Of more than a few, those that
+	// are violated or have a finding come first.
 	Resources []Resource
 	// Omitted counts the operations which the caller left out of Resources.
 	Omitted int

@@ -96,7 +96,7 @@
     for (let i = ops.length - 1; i >= 0; i--) {
       const m = ops[i], x0 = X(m.a), room = m.row in next ? next[m.row] : right + beyond;
       next[m.row] = x0;
-      const x1 = m.doubt ? Math.max(x0 + shortFade, Math.min(x0 + fade, room - 14)) : Math.max(x0 + leastWidth, X(m.b));
+      const x1 = m.doubt ? Math.max(x0 + shortFade, Math.min(Math.max(x0 + fade, Number.isFinite(m.b) ? X(m.b) : 0), room - 14)) : Math.max(x0 + leastWidth, X(m.b));
       const seen = sees(x0, x1 + 10);
       show(m.e, seen);
       if (!seen && m.e !== document.activeElement) continue;
@@ -298,9 +298,10 @@
     layout();
     choose(ops[i].e, true);
   });
+  const told = ".op,.bar,.fault,.landing,.stuck,.flag.top";
   svg.addEventListener("focusin", ev => { const e = ev.target.closest(".op"); if (e) choose(e); });
-  svg.addEventListener("pointerover", ev => { const e = ev.target.closest(".op,.bar,.fault,.landing,.flag.top"); if (e && !pointers.size) tell(e); });
-  svg.addEventListener("pointerout", ev => { if (!pointers.size && ev.target.closest(".op,.bar,.fault,.landing,.flag.top")) chosen ? tell(chosen) : panel.replaceChildren(hint); });
+  svg.addEventListener("pointerover", ev => { const e = ev.target.closest(told); if (e && !pointers.size) tell(e); });
+  svg.addEventListener("pointerout", ev => { if (!pointers.size && ev.target.closest(told)) chosen ? tell(chosen) : panel.replaceChildren(hint); });
 
   // Pixels of the picture; they are those of the screen but in print.
   const place = ev => {
@@ -347,17 +348,18 @@
   svg.addEventListener("pointercancel", lift);
   svg.addEventListener("click", ev => {
     if (moved >= 4) return;
-    const flag = ev.target.closest(".flag.top"), e = ev.target.closest(".op");
+    const flag = ev.target.closest(".flag.top"), of = ev.target.closest("[data-id]");
+    const e = of ? document.getElementById("op" + of.dataset.id) : ev.target.closest(".op");
     if (flag) finding(num(flag, "n"));
     else choose(e, !!e);
   });
 
   const list = document.querySelector(".findings");
-  if (list && list.children.length > 6) {
+  if (list && list.children.length > 4) {
     const more = document.createElement("button");
     more.type = "button";
     more.className = "goto blame";
-    more.textContent = `… and ${list.children.length - 6} more findings`;
+    more.textContent = `… and ${list.children.length - 4} more findings`;
     more.addEventListener("click", () => { list.classList.add("all"); more.remove(); });
     list.after(more);
   } else if (list) list.classList.add("all");

@@ -2,10 +2,6 @@ package evidence
 
 import (
 	"html/template"
-	"math"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 )
 
 // picture is what the template draws. Coordinates are pixels; every mark also
@@ -52,7 +48,7 @@ type headLine struct {
 
 type section struct {
 	Name, Model, Verdict string
-	Y, Height            int
+	Y                    int
 	ModelX, ChipX        float64
 	Reason, Brief        string // Brief fits behind the verdict
 	ReasonX              float64
@@ -70,6 +66,7 @@ type order struct {
 	Dots             []dot
 	Stuck            *dot
 	Break, BreakData string // from the last dot to where it is stuck
+	Why              string // it is stuck
 }
 
 type rowName struct {
@@ -119,8 +116,7 @@ type flag struct {
 	Class   string
 	About   string
 	Words   words
-	Ops     string // their IDs
-	First   bool   // of its finding
+	First   bool // of its finding
 }
 
 // mark is an operation. Its label stands on its bar, or behind it up to the
@@ -217,120 +213,6 @@ const (
 	fontSize     = 11.5
 	hues         = 5
 )
-
-// drawing makes a picture of a window.
-type drawing struct {
-	window
-	scale
-	p      *picture
-	y      int
-	hues   map[string]int
-	rows   int // of operations, so far
-	lookup map[int]*Operation
-	placed map[int]point
-	used   map[string]bool // kinds of marks, for the legend
-}
-
-// number writes an instant for page.js.
-func (d *drawing) number(at int64) string {
-	switch {
-	case at >= Unbounded:
-		return "Infinity"
-	case at <= -Unbounded:
-		return "-Infinity"
-	}
-	return strconv.FormatFloat(since(at, d.zero), 'f', -1, 64)
-}
-
-// hue is the class of the colour of one who holds or asks.
-func (d *drawing) hue(who string) string {
-	if who == "" {
-		return "hn"
-	}
-	h, ok := d.hues[who]
-	if !ok {
-		h = len(d.hues) % hues
-		d.hues[who] = h
-	}
-	return "h" + strconv.Itoa(h)
-}
-
-func (d *drawing) stretch(s Span, y, high int) stretch {
-	x0, x1 := d.x(s.From), d.x(s.To)
-	return stretch{
-		A: d.number(s.From), B: d.number(s.To), X: tenth(d.clip(s.From)), Width: tenth(max(d.clip(s.To)-d.clip(s.From), 0)),
-		Y: y, High: high, Hidden: !d.sees(x0, x1),
-	}
-}
-
-// tenth rounds pixels: more digits only make the file longer.
-func tenth(x float64) float64 { return math.Round(x*10) / 10 }
-
-// inside places a label in a stretch, where it is seen.
-func (d *drawing) inside(s stretch, full, short string) words {
-	x := max(s.X, d.left) + 6
-	return words{Full: full, Short: short, Shown: fitting(min(s.X+s.Width, d.right)-x-2, full, short), X: tenth(x), Y: s.Y + s.High/2 + 4}
-}
-
-// fitting is the first of the texts that fits.
-func fitting(room float64, all ...string) string {
-	for _, s := range all {
-		if s != "" && textWidth(s, fontSize) <= room {
-			return s
-		}
-	}
-	return ""
-}
-
-// firstWord is what remains of a label where there is little room.
-func firstWord(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	return strings.TrimRight(word, ":,;")
-}
-
-func (d *drawing) row(name string, y int, life bool) {
-	s := &d.p.Sections[len(d.p.Sections)-1]
-	s.Rows = append(s.Rows, d.rowName(name, y, life))
-}
-
-func (d *drawing) rowName(name string, y int, life bool) rowName {
-	return rowName{Y: y, Name: name, Short: shorten(name, fontSize, leftMargin-24), Brief: brief(name), Life: life}
-}
-
-// brief is the name of a row where there is little room.
-func brief(name string) string {
-	word, number, ok := strings.Cut(name, " ")
-	if _, err := strconv.Atoi(number); ok && err == nil && word != "" {
-		_, first := utf8.DecodeRuneInString(word)
-		return word[:first] + number
-	}
-	if name == "highest token" {
-		return "token"
-	}
-	return name
-}
-
-// lanes spreads spans over as few rows as it takes that none overlap. They
-// must be in order of From. Point and empty spans take a little room.
-func lanes(spans []Span) (lane []int, n int) {
-	var free []int64
-	for _, s := range spans {
-		at := -1
-		for i := range free {
-			if free[i] <= s.From {
-				at = i
-				break
-			}
-		}
-		if at < 0 {
-			at = len(free)
-			free = append(free, 0)
-		}
-		free[at] = max(s.To, s.From)
-		lane = append(lane, at)
-	}
-	return lane, len(free)
-}
 
 // Canvas is the width of the canvas.
 func (p *picture) Canvas() float64 { return p.Right - p.Left }

@@ -12,6 +12,8 @@ const (
 	mostOperations = 2000
 	mostOthers     = 1000 // tenures, beliefs, faults, writes, of each resource
 	mostResources  = 24
+	fewResources   = 4
+	mostFlags      = 200 // stretches of findings
 )
 
 // infinite says whether an instant is none.
@@ -35,8 +37,8 @@ func (h *hull) add(instants ...int64) {
 	}
 }
 
-// place is where a finding is in time.
-func (p *Page) place(f *Finding) hull {
+// where is where a finding is in time.
+func (w *window) where(f *Finding) hull {
 	var h hull
 	for _, s := range f.Spans {
 		h.add(s.From, s.To)
@@ -44,28 +46,24 @@ func (p *Page) place(f *Finding) hull {
 	if h.any {
 		return h
 	}
-	for i := range p.Resources {
-		for j := range p.Resources[i].Operations {
-			if op := &p.Resources[i].Operations[j]; slices.Contains(f.Ops, op.ID) {
-				h.add(op.Call, op.Return)
-			}
-		}
+	for _, id := range f.Ops {
+		h.add(w.spans[id].From, w.spans[id].To)
 	}
 	return h
 }
 
-// focus is what a reader wants to see first.
-func (p *Page) focus() hull {
-	for i := range p.Findings {
-		if f := &p.Findings[i]; f.Violates {
-			if h := p.place(f); h.any {
+// focused is what a reader wants to see first.
+func (w *window) focused() hull {
+	for i := range w.Findings {
+		if f := &w.Findings[i]; f.Violates {
+			if h := w.where(f); h.any {
 				return h
 			}
 		}
 	}
 	var h hull
-	for i := range p.Resources {
-		r := &p.Resources[i]
+	for i := range w.Resources {
+		r := &w.Resources[i]
 		for j := range r.Operations {
 			if op := &r.Operations[j]; op.Violates || r.Order.Partial && op.ID == r.Order.Stuck {
 				h.add(op.Call, op.Return)
@@ -112,22 +110,32 @@ func nearest[T any](all []T, most int, focus hull, span func(T) Span) []T {
 // window is the part of a page that is drawn.
 type window struct {
 	*Page
-	resources []Resource // copies, with what is drawn of them
-	omitted   int        // operations left out, by whomever
-	others    int        // resources left out
-	extent    Span       // of all that is drawn
-	view      Span       // of what is seen first
+	spans     map[int]Span // of all operations, by ID
+	focus     hull         // what a reader wants to see first
+	resources []Resource   // copies, with what is drawn of them
+	faults    []Fault      // in order of time
+	omitted   int          // operations left out, by whomever
+	trimmed   bool         // so were tenures, beliefs, faults or tokens
+	others    int          // resources left out
+	extent    Span         // of all that is drawn
+	view      Span         // of what is seen first
 }
 
 func (p *Page) window() window {
-	focus := p.focus()
+	w := window{Page: p, omitted: p.Omitted, spans: make(map[int]Span)}
+	for i := range p.Resources {
+		for j := range p.Resources[i].Operations {
+			op := &p.Resources[i].Operations[j]
+			w.spans[op.ID] = Span{op.Call, op.Return}
+		}
+	}
+	w.focus = w.focused()
 	flagged := make(map[int]bool)
 	for _, f := range p.Findings {
 		for _, id := range f.Ops {
 			flagged[id] = true
 		}
 	}
-	w := window{Page: p, omitted: p.Omitted}
 	w.choose(flagged)
 
 	type candidate struct {
@@ -149,8 +157,8 @@ func (p *Page) window() window {
 	}
 	span := func(c candidate) Span { return c.Span }
 	all := len(keep) + len(rest)
-	keep = nearest(keep, mostOperations, focus, span)
-	keep = append(keep, nearest(rest, mostOperations-len(keep), focus, span)...)
+	keep = nearest(keep, mostOperations, w.focus, span)
+	keep = append(keep, nearest(rest, mostOperations-len(keep), w.focus, span)...)
 	cut := all > len(keep)
 	w.omitted += all - len(keep)
 
@@ -161,18 +169,21 @@ func (p *Page) window() window {
 		h.add(c.From, c.To)
 	}
 	for i := range w.resources {
-		w.resources[i].narrow(drawn[i], focus)
+		w.trimmed = w.resources[i].narrow(drawn[i], w.focus) || w.trimmed
 	}
+	w.faults = slices.Clone(nearest(p.Faults, mostOthers, w.focus, func(f Fault) Span { return f.Span }))
+	slices.SortStableFunc(w.faults, func(a, b Fault) int { return cmp.Compare(a.From, b.From) })
+	w.trimmed = w.trimmed || len(w.faults) < len(p.Faults)
 	if !cut || !h.any {
 		w.reach(&h)
 	}
 	w.extent = widen(h.Span, .02)
-	w.view = w.first(focus)
+	w.view = w.first()
 	return w
 }
 
-// choose copies the resources to draw: all, or those that matter and then the
-// first.
+// choose copies the resources to draw. Where there are more than a few, those
+// that matter come first.
 func (w *window) choose(flagged map[int]bool) {
 	rank := func(r *Resource) int {
 		if r.Verdict == Violated || slices.ContainsFunc(r.Operations, func(op Operation) bool { return op.Violates || flagged[op.ID] }) {
@@ -196,15 +207,18 @@ func (w *window) choose(flagged map[int]bool) {
 		w.others = len(order) - mostResources
 		order = order[:mostResources]
 	}
-	slices.Sort(order)
+	if len(w.Resources) <= fewResources {
+		slices.Sort(order)
+	}
 	for _, i := range order {
 		w.resources = append(w.resources, w.Resources[i])
 	}
 }
 
 // narrow leaves of r what is drawn beside the given operations, in order of
-// time.
-func (r *Resource) narrow(ops []Operation, focus hull) {
+// time, and reports whether that is less than all.
+func (r *Resource) narrow(ops []Operation, focus hull) bool {
+	before := len(r.Tenures) + len(r.Beliefs) + len(r.Highest)
 	slices.SortStableFunc(ops, func(a, b Operation) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Return, b.Return), cmp.Compare(a.ID, b.ID))
 	})
@@ -219,6 +233,7 @@ func (r *Resource) narrow(ops []Operation, focus hull) {
 	slices.SortStableFunc(r.Beliefs, func(a, b Belief) int { return cmp.Compare(a.From, b.From) })
 	r.Highest = nearest(r.Highest, mostOthers, focus, func(s Step) Span { return Span{s.At, s.At} })
 	r.Writes = slices.DeleteFunc(slices.Clone(r.Writes), func(w Write) bool { return !has[w.Op] })
+	return len(r.Tenures)+len(r.Beliefs)+len(r.Highest) < before
 }
 
 // reach adds all instants of what is drawn.
@@ -235,7 +250,7 @@ func (w *window) reach(h *hull) {
 			h.add(s.At)
 		}
 	}
-	for _, f := range w.Faults {
+	for _, f := range w.faults {
 		h.add(f.From, f.To)
 	}
 	for _, f := range w.Findings {
@@ -261,8 +276,8 @@ func widen(s Span, part float64) Span {
 const fewOperations = 40
 
 // first is what is seen first: all, or what surrounds the focus.
-func (w *window) first(focus hull) Span {
-	if !focus.any {
+func (w *window) first() Span {
+	if !w.focus.any {
 		return w.extent
 	}
 	within := func(s Span) (n int) {
@@ -283,7 +298,7 @@ func (w *window) first(focus hull) Span {
 	if within(w.extent) <= fewOperations {
 		return w.extent
 	}
-	view := widen(focus.Span, .4)
+	view := widen(w.focus.Span, .4)
 	for within(view) < fewOperations && (view.From > w.extent.From || view.To < w.extent.To) {
 		view = widen(view, .1)
 	}
