@@ -37,7 +37,7 @@ func TestFormatNamesParse(t *testing.T) {
 
 // sayable is what a format can say of h, by the words of its documentation.
 func sayable(h linearizability.History, f linearizability.Format) linearizability.History {
-	keeps := func(string) bool { return true }
+	var keeps func(name string) bool
 	switch f {
 	case linearizability.FormatLog:
 		keeps = func(name string) bool { return name == "value" || name == "error" }

@@ -22,7 +22,6 @@ type opsReader struct {
 	ret   *opsEvent          // of the same line
 	held  opsHeap            // returns that are not due
 	open  map[int64]opsEvent // those among them by process
-	lines int
 	ended bool
 }
 

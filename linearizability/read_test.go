@@ -227,14 +227,14 @@ func (c *counter) Read(p []byte) (int, error) {
 // TestLogHasBareErrors: Jepsen prints the error of an operation as it is.
 func TestLogHasBareErrors(t *testing.T) {
 	for text, want := range map[string]linearizability.Value{
-		``:                            {},
-		"\t":                          {},
-		"\t:timeout":                  linearizability.Keyword("timeout"),
-		"\t[:http 500]":               linearizability.Vector(linearizability.Keyword("http"), linearizability.Int(500)),
-		"\tread timed out; no luck":   linearizability.String("read timed out; no luck"),
-		"\t\"in quotes\"":             linearizability.String("in quotes"),
+		``:                             {},
+		"\t":                           {},
+		"\t:timeout":                   linearizability.Keyword("timeout"),
+		"\t[:http 500]":                linearizability.Vector(linearizability.Keyword("http"), linearizability.Int(500)),
+		"\tread timed out; no luck":    linearizability.String("read timed out; no luck"),
+		"\t\"in quotes\"":              linearizability.String("in quotes"),
 		"\t#object[java.lang.X \"x\"]": linearizability.String(`#object[java.lang.X "x"]`),
-		"\t#_gone back":               linearizability.String("#_gone back"),
+		"\t#_gone back":                linearizability.String("#_gone back"),
 	} {
 		h := read(t, "INFO  jepsen.util - 0\t:invoke\t:write\t1\nINFO  jepsen.util - 0\t:fail\t:write\t1"+text+"\n", linearizability.Reader{})
 		if got := h.Events[1].Field("error"); !got.Equal(want) {
