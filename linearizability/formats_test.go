@@ -196,7 +196,7 @@ func TestEveryFormatToEveryOtherAndBack(t *testing.T) {
 		h.Name = name
 		roundTrips(t, h)
 	}
-	seeds := uint64(60)
+	seeds := uint64(20)
 	if os.Getenv("FENCEPOST_LONG") == "1" {
 		seeds = 1000
 	}
