@@ -51,6 +51,15 @@ func TestOperationsOfOneLine(t *testing.T) {
 7 3 0 ok read (line 5)
 8 5 1 ok read (line 3)
 `},
+		{"returns at one instant", "# fencepost ops\n@1..@9 2 read ok\n@2..@9 0 read ok\n@3..@9 3 read ok\n@4..@9 1 read ok\n", `0 1 2 invoke read (line 2)
+1 2 0 invoke read (line 3)
+2 3 3 invoke read (line 4)
+3 4 1 invoke read (line 5)
+4 9 2 ok read (line 2)
+5 9 0 ok read (line 3)
+6 9 3 ok read (line 4)
+7 9 1 ok read (line 5)
+`},
 	} {
 		if got := summary(read(t, c.text, linearizability.Reader{})); got != c.want {
 			t.Errorf("%s: got\n%swant\n%s", c.name, got, c.want)
