@@ -147,7 +147,7 @@ func TestProcessesThatGoOnAfterInfo(t *testing.T) {
 				t.Errorf("event %d is of process %d, want %d", i, e.Process, want[i])
 			}
 		}
-		if len(h.Notes) != 1 || !strings.Contains(h.Notes[0], "2 such calls") || !strings.Contains(h.Notes[0], "process 3 in line") {
+		if len(h.Notes) != 1 || !strings.Contains(h.Notes[0], "2 in all") || !strings.Contains(h.Notes[0], "process 3 in line") {
 			t.Errorf("notes %q", h.Notes)
 		}
 		if err := h.Validate(); err != nil {

@@ -25,13 +25,18 @@ type Loss struct {
 }
 
 func (l Loss) String() string {
+	text := l.What
 	switch {
-	case l.Events == 0:
-		return l.What + " is lost"
-	case l.Line == 0:
-		return fmt.Sprintf("%s of %d events is lost", l.What, l.Events)
+	case l.Events == 1:
+		text += " of 1 event"
+	case l.Events > 1:
+		text += fmt.Sprintf(" of %d events", l.Events)
 	}
-	return fmt.Sprintf("%s of %d events is lost, the first from line %d", l.What, l.Events, l.Line)
+	text += " is lost"
+	if l.Line > 0 {
+		text += fmt.Sprintf(", first from line %d", l.Line)
+	}
+	return text
 }
 
 // WriteJSON writes h as JSON lines: the meta line, then an event a line. Read
