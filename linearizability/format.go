@@ -9,6 +9,32 @@ import (
 
 // Format is one of the ways to write a history down. Its text is its name on a
 // command line.
+//
+// All of them carry the fields that this package does not know. In JSON, a value
+// that only EDN can say is the object {"#edn": "text"}, a keyword the string
+// ":word", and an error that is one word a keyword. A fault is Jepsen's nemesis
+// line; the few nemeses that invoke and return keep their type in a field. The
+// meta record, {"meta": {...}} or {:meta {...}}, is the first; in formats that
+// others read it is there only if it says more than DefaultMeta.
+//
+// The format ops has one operation a line, in the order of the calls, in columns
+// parted by tabs and fields parted by spaces, so that grep and cut find their
+// way:
+//
+//	# fencepost ops: call..return, process, f, outcome, fields of the call -> fields of the return
+//	meta	version=1 drift=0.0002 early=0 late=nil eps=0 tokens="next" anchor="grant"
+//	0@0..1@900	0	acquire	ok	key="shard-1" owner="a#1" ttl=2000000000 -> token=10
+//	2@950..	1	acquire	info	key="shard-1" owner="b#1" ttl=2000000000
+//	3@970	-	cut	fault	node="n1"
+//
+// An instant is index@time in nanoseconds, or an index alone where there are no
+// times. Or it is @time alone, as another program may find easiest: then what
+// happened at one instant overlaps, as nobody knows better, except within a
+// process. An operation that did not return has no second instant, and is info.
+// A field is its name, an equals sign and its value in EDN; a name that is no
+// EDN keyword's, or has an equals sign, is in quotes, and so is such an f. The
+// meta line may be missing, lines that begin with # are comments, and the first
+// line of the example, from which the format is told, may end after "ops".
 type Format uint8
 
 // The formats. All are read and written; what one of them cannot say is a Loss

@@ -37,7 +37,7 @@ func TestFormatNamesParse(t *testing.T) {
 
 // sayable is what a format can say of h, by the words of its documentation.
 func sayable(h linearizability.History, f linearizability.Format) linearizability.History {
-	keeps := func(string) bool { return true }
+	var keeps func(name string) bool
 	switch f {
 	case linearizability.FormatLog:
 		keeps = func(name string) bool { return name == "value" || name == "error" }
@@ -196,7 +196,7 @@ func TestEveryFormatToEveryOtherAndBack(t *testing.T) {
 		h.Name = name
 		roundTrips(t, h)
 	}
-	seeds := uint64(60)
+	seeds := uint64(20)
 	if os.Getenv("FENCEPOST_LONG") == "1" {
 		seeds = 1000
 	}
@@ -450,3 +450,67 @@ func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestLossesAreNamed(t *testing.T) {
+	const text = `{"meta":{"version":1,"drift":0.5}}
+{"index":0,"process":0,"type":"invoke","f":"put","key":"x","value":1,"note":"n"}
+{"index":2,"process":0,"type":"fail","f":"put","error":"full","note":"n","gone":null}`
+	h := read(t, text, linearizability.Reader{})
+	for f, want := range map[linearizability.Format][]linearizability.Loss{
+		linearizability.FormatJSONLines: nil, linearizability.FormatJSONArray: nil, linearizability.FormatEDN: nil,
+		linearizability.FormatEDNVector: nil, linearizability.FormatEDNList: nil, linearizability.FormatOps: nil,
+		linearizability.FormatLog:   {{What: "meta"}, {What: "key", Events: 1, Line: 2}, {What: "note", Events: 2, Line: 2}, {What: "index", Events: 1, Line: 3}},
+		linearizability.FormatKVLog: {{What: "meta"}, {What: "note", Events: 2, Line: 2}, {What: "index", Events: 1, Line: 3}, {What: "error", Events: 1, Line: 3}},
+	} {
+		if _, losses := write(t, h, linearizability.Writer{Format: f}); !slices.Equal(losses, want) {
+			t.Errorf("%v: losses %v, want %v", f, losses, want)
+		}
+	}
+	if got := fmt.Sprint(linearizability.Loss{What: "meta"}, linearizability.Loss{What: "time", Events: 3}); got != "meta is lost time of 3 events is lost" {
+		t.Error(got)
+	}
+}
+
+// TestDeepestValueIsReadInEveryFormat: what one reader takes, all take.
+func TestDeepestValueIsReadInEveryFormat(t *testing.T) {
+	nested := func(depth int) string {
+		return `{"type":"info","f":"x","value":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`
+	}
+	roundTrips(t, read(t, nested(linearizability.MaxDepth), linearizability.Reader{}))
+	if _, err := linearizability.Read(strings.NewReader(nested(linearizability.MaxDepth+1)), "h"); err == nil {
+		t.Error("a deeper one was read")
+	}
+}
+
+// TestLargestIntegersAreIntegers in both notations.
+func TestLargestIntegersAreIntegers(t *testing.T) {
+	for text, want := range map[string]linearizability.Kind{
+		"9223372036854775807": linearizability.KindInt, "-9223372036854775808": linearizability.KindInt, "0": linearizability.KindInt, "-1": linearizability.KindInt,
+		"9223372036854775808": linearizability.KindNumber, "-9223372036854775809": linearizability.KindNumber, "-0": linearizability.KindNumber,
+		"18446744073709551616": linearizability.KindNumber, "99999999999999999999": linearizability.KindNumber,
+	} {
+		for _, line := range []string{`{"type":"info","f":"x","v":` + text + `}`, `{:type :info, :f :x, :v ` + text + `}`} {
+			if v := read(t, line, linearizability.Reader{}).Events[0].Field("v"); v.Kind() != want || v.String() != text {
+				t.Errorf("%s is read as %v of kind %d, want kind %d", line, v, v.Kind(), want)
+			}
+		}
+	}
+}
+
+// TestNamesAreNotGuessedWrong: a reader that expects the names of the event
+// before finds others.
+func TestNamesAreNotGuessedWrong(t *testing.T) {
+	h := read(t, `{"type":"info","f":"x","a":1,"key":"k"}
+{"type":"info","f":"x","ab:c":2,"key:":"k"}
+{"type":"info","f":"x","a" :3,"ke":"k"}
+{"type":"info","f":"x","a":4,"a2":"k","key":"k"}`, linearizability.Reader{})
+	var got []string
+	for _, e := range h.Events {
+		for _, f := range e.Fields {
+			got = append(got, f.Name)
+		}
+	}
+	if want := []string{"a", "key", "ab:c", "key:", "a", "ke", "a", "a2", "key"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

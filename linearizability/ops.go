@@ -10,26 +10,11 @@ import (
 	"strconv"
 )
 
-// FormatOps has one operation a line, in the order of the calls. Its columns are
-// parted by tabs, its fields by spaces, so that grep and cut find their way:
-//
-//	# fencepost ops: call..return, process, f, outcome, fields of the call -> fields of the return
-//	meta	version=1 drift=0.0002 early=0 late=nil eps=0 tokens="next" anchor="grant"
-//	0@0..1@900	0	acquire	ok	key="shard-1" owner="a#1" ttl=2000000000 -> token=10
-//	2@950..	1	acquire	info	key="shard-1" owner="b#1" ttl=2000000000
-//	3@970	-	cut	fault	node="n1"
-//
-// An instant is index@time, an index alone where there are no times, or @time
-// alone in a file that somebody else's program wrote. In that a return at the
-// instant of a call comes after it, but for the process's own call: nobody knows
-// better. An operation that did not return has no second instant, and is info.
-// The outcome of a fault is the word fault. A field is its name, an equals sign
-// and a value in EDN; a name that is no keyword's is in quotes. The meta line,
-// which comes first, is as that of JSON lines, and may be missing. Lines that
-// begin with # are comments.
+// opsHeader begins a file of FormatOps. Format has its grammar.
 const opsHeader = "# fencepost ops"
 
-// opsReader reads operations, and gives their events in order.
+// opsReader reads operations, and gives their events in order. It holds the
+// returns that are not due, as many as operations are under way.
 type opsReader struct {
 	s     *source
 	texts *interner
@@ -37,7 +22,6 @@ type opsReader struct {
 	ret   *opsEvent          // of the same line
 	held  opsHeap            // returns that are not due
 	open  map[int64]opsEvent // those among them by process
-	lines int
 	ended bool
 }
 

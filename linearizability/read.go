@@ -26,6 +26,11 @@ type Reader struct {
 
 // Read reads a history with the default bounds. The name is for messages.
 // Every error about the content is a *SyntaxError.
+//
+// A file with a meta record promises the rules of a history, and is held to
+// them, but for a process that goes on after an info if the meta says "reuse":
+// true. In a file without one, a recorder's of another house, such a process is
+// given a fresh number each time, and History.Notes say so.
 func Read(r io.Reader, name string) (History, error) { return Reader{}.Read(r, name) }
 
 // ReadFile reads a history from a file.
@@ -188,15 +193,22 @@ func (s *Stream) Events() iter.Seq2[*Event, error] {
 func (s *Stream) history() (History, error) {
 	h := History{Name: s.name}
 	var fields arena
+	// In pieces, for what append makes room for in vain is a quarter.
+	var full [][]Event
+	last := make([]Event, 0, 256)
 	for e, err := range s.Events() {
 		if err != nil {
 			return History{}, err
 		}
 		kept := *e
 		kept.Fields = fields.clone(e.Fields)
-		h.Events = append(h.Events, kept)
+		if len(last) == cap(last) {
+			full = append(full, last)
+			last = make([]Event, 0, min(2*cap(last), 1<<14))
+		}
+		last = append(last, kept)
 	}
-	h.Events = slices.Clip(h.Events)
+	h.Events = slices.Clip(slices.Concat(append(full, last)...))
 	h.Meta, h.Notes = s.Meta(), s.Notes()
 	return h, nil
 }

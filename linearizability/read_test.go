@@ -181,6 +181,7 @@ func TestLongEventIsNotHeld(t *testing.T) {
 		"EDN string": {`{:process 0, :type :invoke, :f "`, "x"},
 		"EDN list":   {`{:process 0, :type :invoke, :f [`, "1 "},
 		"discarded":  {`#_[`, "1 "},
+		"ops":        {`# fencepost ops`, " 1"},
 		"log":        {`INFO jepsen.util - 0 :invoke :write `, "1 "},
 	} {
 		var before, after runtime.MemStats
@@ -221,6 +222,25 @@ func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += n
 	return n, err
+}
+
+// TestLogHasBareErrors: Jepsen prints the error of an operation as it is.
+func TestLogHasBareErrors(t *testing.T) {
+	for text, want := range map[string]linearizability.Value{
+		``:                             {},
+		"\t":                           {},
+		"\t:timeout":                   linearizability.Keyword("timeout"),
+		"\t[:http 500]":                linearizability.Vector(linearizability.Keyword("http"), linearizability.Int(500)),
+		"\tread timed out; no luck":    linearizability.String("read timed out; no luck"),
+		"\t\"in quotes\"":              linearizability.String("in quotes"),
+		"\t#object[java.lang.X \"x\"]": linearizability.String(`#object[java.lang.X "x"]`),
+		"\t#_gone back":                linearizability.String("#_gone back"),
+	} {
+		h := read(t, "INFO  jepsen.util - 0\t:invoke\t:write\t1\nINFO  jepsen.util - 0\t:fail\t:write\t1"+text+"\n", linearizability.Reader{})
+		if got := h.Events[1].Field("error"); !got.Equal(want) {
+			t.Errorf("%q is read as %v, want %v", text, got, want)
+		}
+	}
 }
 
 func TestReaderIsBounded(t *testing.T) {

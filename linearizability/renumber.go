@@ -56,6 +56,6 @@ func (r *renumber) notes() []string {
 	if r.calls == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("processes go on after an operation that ended as info (process %d in line %d is the first): %d such calls count as of other processes, numbered from %d",
+	return []string{fmt.Sprintf("process %d in line %d goes on after an operation that ended as info: calls like that, %d in all, count as of other processes, numbered from %d",
 		r.first, r.line, r.calls, firstFresh)}
 }

@@ -1,5 +1,7 @@
 package linearizability
 
+import "slices"
+
 // validator checks, event by event, that a history is one: a checker answers
 // "violated" to a malformed history as readily as to a wrong service.
 type validator struct {
@@ -94,6 +96,26 @@ func (v *validator) call(e *Event) error {
 	return nil
 }
 
+// checkName refuses a field that stands for what an event has by itself. Only a
+// fault may say who brought it about, and as which type of event.
+func (e *Event) checkName(f Field) error {
+	word, named := f.Value.Word()
+	switch f.Name {
+	case "process":
+		if e.Process == NoProcess && named {
+			return nil
+		}
+	case "type":
+		if e.Process == NoProcess && slices.Contains(typeNames[:], word) {
+			return nil
+		}
+	case "index", "time", "f":
+	default:
+		return nil
+	}
+	return badField(f.Name, "is the event's own: want another name for a field")
+}
+
 // Validate reports the first event that breaks the rules of a history: each
 // process is sequential and calls no more after an info, an index rises, a
 // time never steps back (unless Meta's Eps or Journal says why), and the
@@ -112,7 +134,13 @@ func (h *History) Validate() error {
 		if e.Time != NoTime && (e.Time < 0 || e.Time > maxInstant) {
 			return at(badField("time", "%d is out of range: want 0 to 2^61", e.Time), h.Name, line)
 		}
+		if name, ok := repeated(e.Fields); ok {
+			return at(badField(name, "appears twice"), h.Name, line)
+		}
 		for _, f := range e.Fields {
+			if err := e.checkName(f); err != nil {
+				return at(err, h.Name, line)
+			}
 			if err := checkField(f); err != nil {
 				return at(err, h.Name, line)
 			}

@@ -25,13 +25,18 @@ type Loss struct {
 }
 
 func (l Loss) String() string {
+	text := l.What
 	switch {
-	case l.Events == 0:
-		return l.What + " is lost"
-	case l.Line == 0:
-		return fmt.Sprintf("%s of %d events is lost", l.What, l.Events)
+	case l.Events == 1:
+		text += " of 1 event"
+	case l.Events > 1:
+		text += fmt.Sprintf(" of %d events", l.Events)
 	}
-	return fmt.Sprintf("%s of %d events is lost, the first from line %d", l.What, l.Events, l.Line)
+	text += " is lost"
+	if l.Line > 0 {
+		text += fmt.Sprintf(", first from line %d", l.Line)
+	}
+	return text
 }
 
 // WriteJSON writes h as JSON lines: the meta line, then an event a line. Read
@@ -93,10 +98,7 @@ func (c Writer) format() Format {
 }
 
 func (c Writer) write(w io.Writer, name string, m Meta, events func(yield func(*Event, error) bool)) ([]Loss, error) {
-	o := &output{w: bufio.NewWriter(w), name: name, frame: frames[FormatEDN]}
-	if f, ok := frames[c.format()]; ok {
-		o.frame = f
-	}
+	o := &output{w: bufio.NewWriter(w), name: name, frame: c.format().frame()}
 	var enc encoder
 	switch c.format() {
 	case FormatJSONLines, FormatJSONArray:
@@ -168,11 +170,16 @@ type output struct {
 // frame is what stands around and between the records.
 type frame struct{ open, between, close string }
 
-var frames = map[Format]frame{
-	FormatEDN:       {"", "\n", "\n"}, // and all other lines
-	FormatJSONArray: {"[", ",\n", "]\n"},
-	FormatEDNVector: {"[", "\n ", "]\n"},
-	FormatEDNList:   {"(", "\n ", ")\n"},
+func (f Format) frame() frame {
+	switch f {
+	case FormatJSONArray:
+		return frame{"[", ",\n", "]\n"}
+	case FormatEDNVector:
+		return frame{"[", "\n ", "]\n"}
+	case FormatEDNList:
+		return frame{"(", "\n ", ")\n"}
+	}
+	return frame{"", "\n", "\n"}
 }
 
 // record writes b, which may have been made in o.buf, as a record of its own.

@@ -12,7 +12,7 @@ import (
 
 type convertCmd struct {
 	From   string `help:"Format of the input, told by its content if not given." placeholder:"FORMAT"`
-	To     string `help:"Format of the output." default:"jsonl" placeholder:"FORMAT"`
+	To     string `help:"Format of the output (default: jsonl)." default:"jsonl" placeholder:"FORMAT"`
 	Tuples bool   `help:"Write key and value as one independent tuple, [key value]."`
 
 	Independent bool `help:"Values of the input are tuples of jepsen.independent: [key value]."`

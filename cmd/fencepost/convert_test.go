@@ -49,7 +49,7 @@ func TestConvertSaysWhatIsLost(t *testing.T) {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 	want := "fencepost: " + path + ": log cannot say everything: "
-	for _, loss := range []string{"time of 2 events is lost, the first from line 2", "key of 2 events is lost, the first from line 2", "note of 1 events is lost, the first from line 2"} {
+	for _, loss := range []string{"time of 2 events is lost, first from line 2", "key of 2 events is lost, first from line 2", "note of 1 event is lost, first from line 2"} {
 		if !strings.Contains(errs, want+loss+"\n") {
 			t.Errorf("does not say %q:\n%s", loss, errs)
 		}
