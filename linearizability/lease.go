@@ -37,10 +37,11 @@ func compileLease(h *History, _ Model, ops []span) (partition, error) {
 			maybe: func(state any, a *action) any {
 				return &leaseState{state.(*leaseState).after(c.params, c.timed[a.timed])}
 			},
-			equal: func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
-			hash:  func(s any) uint64 { return s.(*leaseState).hash() },
-			show:  func(s any) string { return s.(*leaseState).show(c.owners) },
-			bytes: 256,
+			equal:   func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
+			hash:    func(s any) uint64 { return s.(*leaseState).hash() },
+			show:    func(s any) string { return s.(*leaseState).show(c.owners) },
+			bytes:   256,
+			forward: c.forward(),
 		},
 	}, nil
 }
