@@ -61,9 +61,9 @@ type forward struct {
 	// past reports that an unknown action can change nothing any more, neither
 	// in the state nor in one that follows.
 	past func(state any, a *action) bool
-	// may reports whether an action can have led from a state to another, as far
-	// as the rest of the history tells.
-	may func(before, after any, a *action) bool
+	// may reports whether an action can have led from a state to another by an
+	// instant, as far as the rest of the history tells.
+	may func(before, after any, a *action, until int64) bool
 	// late reports that an unknown action prolongs, and so needs happen only
 	// right before an action that a state cuts; then it is done in hindsight, as
 	// of any instant that allows it.
@@ -296,7 +296,7 @@ func (f *frontier) try(x int32, w *way, i int32, hindsight bool) {
 		return
 	}
 	for _, part := range f.parts(state) {
-		if a.unknown && f.covers(w.state, part) || f.machine.may != nil && !f.machine.may(w.state, part, a) {
+		if a.unknown && f.covers(w.state, part) || f.machine.may != nil && !f.machine.may(w.state, part, a, f.actions[x].until) {
 			continue
 		}
 		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order}

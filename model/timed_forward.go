@@ -92,3 +92,12 @@ func (w *timedStep) late(i int) bool {
 	return !w.s.lapse || w.z.constrain(g, zoneVars, zoneZero.strict()) &&
 		w.z.constrain(g, zoneVars, w.scale.shortest(w.op.TTL, w.Early))
 }
+
+// By reports whether the last operation can have taken effect by an instant.
+func (s TimedState) By(at int64) bool {
+	b := s.bound(0) // of the origin minus now
+	if b.whole >= zoneInf || at >= zoneInf {
+		return true
+	}
+	return !(zoneBound{b.whole + at, b.frac}).less(zoneZero)
+}
