@@ -89,6 +89,9 @@ type part struct {
 	// window, if it is violated, is the search that failed on as little of the
 	// history as has no explanation.
 	window *search
+	// stuck, if it is violated, is the first operation whose return nothing
+	// explains; nil if that could not be told.
+	stuck *span
 }
 
 // divide sorts the operations into partitions and compiles them.

@@ -29,37 +29,62 @@ func (v *Verdict) decide(ctx context.Context, o Options) {
 	wg.Wait()
 }
 
-// A service that is right explains itself quickly; one that is wrong makes the
-// search try everything. So a look first tries plainly, for some moves an
-// operation, and then cleverly, at more cost a move.
+// Three searches, in this order, because each is good at what the one before is
+// not:
+//
+// A plain search in depth needs one order only, and a service that is right
+// explains itself almost without a wrong turn, however many operations overlap.
+// So it gets a few moves an operation.
+//
+// A frontier shows that there is no order, and finds its way among unknown
+// outcomes. Both cost it what there is to know at one place, not what has been
+// chosen before. It explodes where many operations overlap that all change the
+// state; so its steps are bounded, too.
+//
+// What is left are small partitions of many operations under way at once, for
+// which a search in depth does as well as anything.
 const (
-	plainMoves = 50
-	lookMoves  = 100_000
-	lastMoves  = 10_000_000 // of the look after which there is no other
+	plainMoves = 12         // an operation
+	walkSteps  = 2_000      // an operation
+	walkLeast  = 5_000_000  // of all
+	lookMoves  = 100_000    // of the search that finds an order, or none though there is one
+	lastMoves  = 10_000_000 // of the last one
 )
 
-// look searches a partition, for the given number of moves where it has no
-// answer sooner.
-func look(ctx context.Context, h *History, p *partition, memory int64, moves int) (*search, porcupine.CheckResult) {
-	plain := newSearch(ctx, h, p, memory)
-	plain.limit = plainMoves * (100 + len(p.actions))
-	if result := plain.run(); result != porcupine.Unknown {
-		return plain, result
-	}
-	patient := newSearch(ctx, h, p, memory)
-	patient.limit, patient.eager, patient.patient = min(moves, lookMoves), true, true
-	if result := patient.run(); result == porcupine.Ok {
-		return patient, result
-	}
-	eager := newSearch(ctx, h, p, memory)
-	eager.limit, eager.eager = moves, true
-	return eager, eager.run()
+// judgement is what the searches found of one partition.
+type judgement struct {
+	result  porcupine.CheckResult
+	stopped string // why they gave up
+	// explained is a place before which all that returned can be explained.
+	explained int64
 }
 
-// decide judges one partition. Where it is wrong, the search soonest fails on
-// the shortest beginning of the history that has no explanation, because the
-// least is to be tried there. So a partition that a look leaves undecided is
-// judged by that.
+// judge searches for an order of the actions.
+func judge(ctx context.Context, h *History, p *partition, memory int64) judgement {
+	plain := newSearch(ctx, h, p, memory)
+	plain.limit = plainMoves * (100 + len(p.actions))
+	if plain.run() == porcupine.Ok {
+		return judgement{result: porcupine.Ok}
+	}
+	walk := newFrontier(ctx, h, p, memory, max(walkLeast, walkSteps*len(p.actions)))
+	j := judgement{result: walk.run(), stopped: walk.stopped, explained: walk.place}
+	if j.result != porcupine.Unknown || ctx.Err() != nil {
+		return j
+	}
+	patient := newSearch(ctx, h, p, memory)
+	patient.limit, patient.eager, patient.patient = lookMoves, true, true
+	if patient.run() == porcupine.Ok {
+		return judgement{result: porcupine.Ok}
+	}
+	eager := newSearch(ctx, h, p, memory)
+	eager.limit, eager.eager = lastMoves, true
+	if result := eager.run(); result != porcupine.Unknown {
+		j.result = result
+	}
+	return j
+}
+
+// decide judges one partition.
 func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: len(p.spans)}
 	for _, s := range p.spans {
@@ -70,73 +95,72 @@ func (p *part) decide(ctx context.Context, h *History, memory int64) Partition {
 	if p.p.explained(h.effects) {
 		return out
 	}
-	s, result := look(ctx, h, &p.p, memory, lookMoves)
-	if result == porcupine.Ok {
-		return out
-	}
-	first, window, found := p.beginning(ctx, h, memory, s)
-	if result == porcupine.Unknown && !found {
-		if s, result = look(ctx, h, &p.p, memory, lastMoves); result == porcupine.Illegal {
-			first, window, found = p.beginning(ctx, h, memory, s)
-		}
-	}
-	switch {
-	case found:
-		e := &h.Events[first.Return]
-		out.Result, out.Line, out.Index = Violated, e.Line, e.Index
-		out.Reason = fmt.Sprintf("no order of the operations explains %s", place(h, first.Op))
-		p.window = window
-	case result == porcupine.Illegal:
+	switch j := judge(ctx, h, &p.p, memory); j.result {
+	case porcupine.Unknown:
+		out.Result, out.Reason = Unknown, j.stopped
+	case porcupine.Illegal:
 		out.Result, out.Reason = Violated, "no order of the operations explains the answers"
-		p.window = s
-	case result == porcupine.Unknown:
-		out.Result, out.Reason = Unknown, s.stopped
+		p.stuck = p.first(ctx, h, memory, j.explained)
+		if cut, err := p.until(h, p.stuck); p.stuck != nil && err == nil {
+			e := &h.Events[p.stuck.Return]
+			out.Line, out.Index = e.Line, e.Index
+			out.Reason = fmt.Sprintf("no order of the operations explains %s", place(h, p.stuck.Op))
+			p.window = newSearch(ctx, h, &cut, memory)
+			p.window.limit = plainMoves * (100 + len(cut.actions))
+			p.window.run()
+		}
 	}
 	return out
 }
 
-// beginning looks for the first return that has no explanation: whatever comes
-// before it can be explained, and with it nothing can. It also returns the
-// search that failed. It is false if the searches are too long to tell.
-func (p *part) beginning(ctx context.Context, h *History, memory int64, failed *search) (span, *search, bool) {
-	// A search that failed for good explained all before its deepest segment.
-	explained := int64(0)
-	if failed.stopped == "" {
-		before := make(map[int]bool) // by call
-		for _, seg := range failed.segments[:failed.deepest] {
-			for _, i := range seg.known {
-				before[failed.actions[i].Call] = true
-			}
-		}
-		for _, s := range p.spans {
-			if before[s.Call] && s.ret != Unbounded {
-				explained = max(explained, s.ret)
-			}
-		}
+// until is the partition as it was known when an operation returned. That
+// another one failed is known only when that has returned: until then it could
+// have been the explanation.
+func (p *part) until(h *History, s *span) (partition, error) {
+	if s == nil {
+		return p.p, nil
 	}
-	// That an operation failed is known when it returned: until then it could
-	// have been the explanation.
-	var returns []span
-	for _, s := range p.spans {
-		if explained < s.ret && s.ret != Unbounded {
+	return p.family.compile(h, p.model, before(p.spans, s.ret))
+}
+
+// first looks for the first return that has no explanation: whatever comes
+// before it can be explained, and with it nothing can. What returned before the
+// given place can be. It is nil if the searches are too long to tell.
+//
+// The walk through the whole history knows more at each place than was known
+// then: it may stop sooner, though seldom. So first looks there, and then on in
+// longer and longer strides.
+func (p *part) first(ctx context.Context, h *History, memory int64, explained int64) *span {
+	var returns []*span
+	for i := range p.spans {
+		if s := &p.spans[i]; s.ret >= explained && s.ret != Unbounded {
 			returns = append(returns, s)
 		}
 	}
-	if len(returns) == 0 {
-		return span{}, nil, false
-	}
-	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
-	try := func(i, moves int) (*search, porcupine.CheckResult) {
-		cut, err := p.family.compile(h, p.model, before(p.spans, returns[i].ret))
+	slices.SortFunc(returns, func(a, b *span) int { return cmp.Compare(a.ret, b.ret) })
+	results := make(map[int]porcupine.CheckResult)
+	explains := func(i int) bool {
+		cut, err := p.until(h, returns[i])
 		if err != nil {
-			return failed, porcupine.Unknown
+			return false
 		}
-		return look(ctx, h, &cut, memory, moves)
+		results[i] = judge(ctx, h, &cut, memory).result
+		return results[i] == porcupine.Ok
 	}
-	i := sort.Search(len(returns)-1, func(i int) bool {
-		_, result := try(i, lookMoves)
-		return result != porcupine.Ok
-	})
-	s, result := try(i, lastMoves)
-	return returns[i], s, result == porcupine.Illegal
+	low, high, stride := 0, 0, 1
+	for high < len(returns) && explains(high) {
+		low, high, stride = high+1, high+stride, 2*stride
+	}
+	high = min(high, len(returns)-1)
+	i := low + sort.Search(high-low, func(i int) bool { return !explains(low + i) })
+	if i < 0 || i >= len(returns) {
+		return nil
+	}
+	if _, tried := results[i]; !tried {
+		explains(i)
+	}
+	if results[i] != porcupine.Illegal {
+		return nil
+	}
+	return returns[i]
 }

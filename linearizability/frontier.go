@@ -42,6 +42,7 @@ type frontier struct {
 	steps    int
 	decided  int    // known operations that returned so far
 	stopped  string // why it gave up; empty if it did not
+	place    int64  // all that returned before it is explained
 	stuck    int32  // the action whose return no way explains, or none
 	furthest *link  // of the longest way there
 }
@@ -128,11 +129,16 @@ func (f *frontier) run() porcupine.CheckResult {
 	for _, state := range f.parts(f.machine.init) {
 		f.now.add(f, &way{state: state, kin: f.kin(state)})
 	}
+	if f.ctx.Err() != nil {
+		f.stop(context.Cause(f.ctx).Error())
+		return porcupine.Unknown
+	}
 	call := 0
 	for _, x := range returns {
 		for ; call < len(f.actions) && f.actions[call].call <= f.actions[x].ret; call++ {
 			f.called(int32(call))
 		}
+		f.place = f.actions[x].ret
 		f.returned(x)
 		switch {
 		case f.stopped != "":
