@@ -40,6 +40,7 @@ type frontier struct {
 	queue           []*way
 
 	steps    int
+	late     int    // ways made in hindsight
 	decided  int    // known operations that returned so far
 	stopped  string // why it gave up; empty if it did not
 	place    int64  // all that returned before it is explained
@@ -62,9 +63,12 @@ type forward struct {
 	// past reports that an unknown action can change nothing any more, neither
 	// in the state nor in one that follows.
 	past func(state any, a *action) bool
-	// may reports whether an action can have led from a state to another by an
-	// instant, as far as the rest of the history tells.
-	may func(before, after any, a *action, until int64) bool
+	// by reports whether a state can have come about by the instant until which
+	// an action may take effect.
+	by func(state any, until int64) bool
+	// may reports whether an action can have led from a state to another by its
+	// own step, as far as the rest of the history tells.
+	may func(before, after any, a *action) bool
 	// late reports that an unknown action prolongs, and so needs happen only
 	// right before an action that a state cuts; then it is done in hindsight, as
 	// of any instant that allows it.
@@ -302,8 +306,14 @@ func (f *frontier) try(x int32, w *way, i int32, hindsight bool) {
 		return
 	}
 	for _, part := range f.parts(state) {
-		if a.unknown && f.covers(w.state, part) || f.machine.may != nil && !f.machine.may(w.state, part, a, f.actions[x].until) {
+		switch {
+		case a.unknown && f.covers(w.state, part), // it may as well not have happened
+			f.machine.by != nil && !f.machine.by(part, f.actions[x].until),
+			f.machine.may != nil && !hindsight && !f.machine.may(w.state, part, a):
 			continue
+		}
+		if hindsight {
+			f.late++
 		}
 		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order}
 		f.append(n, i)

@@ -23,9 +23,8 @@ func (c *leaseCompiler) forward() forward {
 		past:   func(s any, a *action) bool { return c.params.Past(only(s), c.timed[a.timed]) },
 	}
 	l := c.lookahead()
-	f.may = func(before, after any, a *action, until int64) bool {
-		return only(after).By(until) && l.may(only(before), only(after), a, c.timed[a.timed])
-	}
+	f.by = func(s any, until int64) bool { return only(s).By(until) }
+	f.may = func(before, after any, a *action) bool { return l.may(only(before), only(after), a, c.timed[a.timed]) }
 	if l.late {
 		f.late = func(a *action) bool { return a.unknown && l.isLate(c.timed[a.timed]) }
 		f.hindsight = func(state any, a *action) (any, bool) {

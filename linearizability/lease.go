@@ -22,9 +22,6 @@ func compileLease(h *History, _ Model, ops []span) (partition, error) {
 			return partition{}, err
 		}
 	}
-	c.settle()
-	c.drop()
-	c.tighten()
 	c.params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return c.timed[a.timed].Kind == model.TimedRestart })
 	return partition{
 		actions: c.actions,
