@@ -66,13 +66,16 @@ type forward struct {
 	// by reports whether a state can have come about by the instant until which
 	// an action may take effect.
 	by func(state any, until int64) bool
+	// idle reports that the step of an unknown action would lead nowhere, but
+	// for what it does late.
+	idle func(state any, a *action) bool
 	// may reports whether an action can have led from a state to another by its
 	// own step, as far as the rest of the history tells.
 	may func(before, after any, a *action) bool
-	// late reports that an unknown action prolongs, and so needs happen only
-	// right before an action that a state cuts; then it is done in hindsight, as
-	// of any instant that allows it.
-	late      func(a *action) bool
+	// late reports that an unknown action may prolong what a state is in, and
+	// needs to only right before an action that the state cuts; then it is done
+	// in hindsight, as of any instant that allows it.
+	late      func(state any, a *action) bool
 	hindsight func(state any, a *action) (any, bool)
 	cuts      func(state any, a *action) bool
 }
@@ -254,14 +257,20 @@ func (f *frontier) lead(x int32, w *way) {
 	}
 	late := false
 	for _, i := range f.unknown {
-		f.try(x, w, i, false)
-		late = late || f.machine.late != nil && f.open(w, i) && f.machine.late(&f.actions[i])
+		if !f.open(w, i) {
+			continue
+		}
+		a := &f.actions[i]
+		late = late || f.machine.late != nil && f.machine.late(w.state, a)
+		if f.machine.idle == nil || !f.machine.idle(w.state, a) {
+			f.try(x, w, i, false)
+		}
 	}
 	if !late || !f.cut(w) {
 		return
 	}
 	for _, i := range f.unknown {
-		if f.machine.late(&f.actions[i]) {
+		if f.machine.late(w.state, &f.actions[i]) {
 			f.try(x, w, i, true)
 		}
 	}

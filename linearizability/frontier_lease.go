@@ -24,9 +24,10 @@ func (c *leaseCompiler) forward() forward {
 	}
 	l := c.lookahead()
 	f.by = func(s any, until int64) bool { return only(s).By(until) }
+	f.idle = func(s any, a *action) bool { return l.idle(only(s), c.timed[a.timed]) }
 	f.may = func(before, after any, a *action) bool { return l.may(only(before), only(after), a, c.timed[a.timed]) }
 	if l.late {
-		f.late = func(a *action) bool { return a.unknown && l.isLate(c.timed[a.timed]) }
+		f.late = func(s any, a *action) bool { return l.prolongs(only(s), c.timed[a.timed]) }
 		f.hindsight = func(state any, a *action) (any, bool) {
 			set := c.params.AppendLate(nil, only(state), c.timed[a.timed])
 			return &leaseState{set}, len(set) > 0
@@ -80,6 +81,20 @@ func (c *leaseCompiler) lookahead() *leaseLookahead {
 	return l
 }
 
+// idle reports that op, of unknown outcome, can do nothing in s but prolong its
+// tenure, because the next token is another's.
+func (l *leaseLookahead) idle(s model.TimedState, op model.TimedOp) bool {
+	switch lo, hi := s.LastToken(); {
+	case op.Kind == model.TimedRenew:
+		return l.isLate(op)
+	case l.params.Tokens != model.TokensNext || lo < hi || !l.isLate(op):
+		return false
+	default:
+		owner, shown := l.owner[lo+1]
+		return shown && owner != op.Owner
+	}
+}
+
 // may reports whether an operation of unknown outcome can have led to a state,
 // as far as its tokens go. A token has one owner.
 func (l *leaseLookahead) may(before, after model.TimedState, a *action, op model.TimedOp) bool {
@@ -101,6 +116,11 @@ func (l *leaseLookahead) isLate(op model.TimedOp) bool {
 		return false
 	}
 	return op.Kind == model.TimedRenew || op.Kind == model.TimedAcquire && l.params.Tokens != model.TokensNone
+}
+
+// prolongs reports whether op, of unknown outcome, may prolong the tenure of s.
+func (l *leaseLookahead) prolongs(s model.TimedState, op model.TimedOp) bool {
+	return l.isLate(op) && s.Holds(op.Owner)
 }
 
 // cuts reports whether op needs the tenure of s to have lasted until some

@@ -59,7 +59,7 @@ func randomLease(rng *rand.Rand, ops int, unknown float64) History {
 	m.Drift = []int64{0, 0, 0, 250_000_000}[rng.IntN(4)]
 	m.Early = []int64{0, 0, 0, 1}[rng.IntN(4)]
 	m.Late = []int64{0, 0, 0, 0, 0, 1, 1, Unbounded}[rng.IntN(8)]
-	m.LockDelay = []int64{0, 0, 0, 2}[rng.IntN(4)]
+	m.LockDelay = []int64{0, 0, 2}[rng.IntN(3)]
 	m.Tokens = []TokenRule{TokensNext, TokensNext, TokensRising, TokensNone}[rng.IntN(4)]
 	m.First = uint64(rng.IntN(2))
 	m.RenewAfterLapse = rng.IntN(6) == 0
@@ -72,12 +72,12 @@ func randomLease(rng *rand.Rand, ops int, unknown float64) History {
 	}
 	calm := rng.IntN(2) == 0
 	if calm {
-		late := min(m.Late, 1)
+		late, delay, first := min(m.Late, 1), m.LockDelay, m.First
 		*m = DefaultMeta()
-		m.Late = late
+		m.Late, m.LockDelay, m.First = late, delay, first
 	}
 	lapse := []int64{0, 0, -1, -2, 2, 4}[rng.IntN(6)] // too early or too late
-	ttls, odd, faults := int64(3+rng.IntN(4)), !calm && rng.IntN(4) == 0, !calm && rng.IntN(4) == 0
+	ttls, odd, faults := int64(3+rng.IntN(4)), !calm && rng.IntN(4) == 0, !calm && rng.IntN(2) == 0
 	var (
 		now, expires int64
 		holder       string
@@ -133,6 +133,8 @@ func randomLease(rng *rand.Rand, ops int, unknown float64) History {
 			answer = []Field{{"owner", String(holder)}, {"token", Uint(token)}}
 		case f == "get":
 			answer = []Field{{"owner", String("")}}
+		case f == "acquire" && !held && now < expires+m.LockDelay:
+			typ, answer = Fail, []Field{{"error", Keyword("delay")}}
 		case f == "acquire" && held && holder != owner:
 			typ, answer = Fail, []Field{{"error", Keyword("held")}}
 			if rng.IntN(2) == 0 {

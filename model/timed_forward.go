@@ -45,11 +45,11 @@ func (p TimedParams) Past(s TimedState, op TimedOp) bool {
 	case TimedGet, TimedWrite:
 		return true
 	case TimedRenew, TimedRelease:
-		if p.Tokens == TokensNone || op.Token > s.lo || s.hi > s.lo && op.Token >= s.lo {
+		if p.Tokens == TokensNone || op.Token > s.lo {
 			return false
 		}
-		// The tenure that it asks about is the last one, or over. Under the last
-		// token nobody begins another.
+		// The tenure that it asks about is the last one, or over: another would
+		// get a higher token.
 		return op.Token < s.lo || s.phase == timedFree || s.holder != op.Owner
 	}
 	return false
