@@ -39,13 +39,12 @@ type frontier struct {
 	now, next, seen ways
 	queue           []*way
 
-	steps    int
-	late     int    // ways made in hindsight
-	decided  int    // known operations that returned so far
-	stopped  string // why it gave up; empty if it did not
-	place    int64  // all that returned before it is explained
-	stuck    int32  // the action whose return no way explains, or none
-	furthest *link  // of the longest way there
+	steps   int
+	late    int    // ways made in hindsight
+	decided int    // known operations that returned so far
+	stopped string // why it gave up; empty if it did not
+	place   int64  // all that returned before it is explained
+	stuck   int32  // the action whose return no way explains, or none
 }
 
 // forward is what a machine may know that spares a frontier work. All of it is
@@ -89,13 +88,6 @@ type way struct {
 	kin   uint64
 	gone  bool // another covers it
 	order *link
-}
-
-// link is the end of an order of actions.
-type link struct {
-	action int32
-	length int32 // known actions up to here
-	before *link
 }
 
 func (w *way) has(slot int32) bool { return w.used[slot/64]>>(slot%64)&1 != 0 }
@@ -211,13 +203,6 @@ func (f *frontier) returned(x int32) {
 			f.lead(x, w)
 		}
 	}
-	if len(f.next.list) == 0 {
-		for _, w := range f.seen.list {
-			if f.furthest == nil || w.order != nil && w.order.length > f.furthest.length {
-				f.furthest = w.order
-			}
-		}
-	}
 	f.now, f.next = f.next, f.now
 	f.release(x)
 	f.known = slices.DeleteFunc(f.known, func(i int32) bool { return i == x })
@@ -325,26 +310,19 @@ func (f *frontier) try(x int32, w *way, i int32, hindsight bool) {
 			f.late++
 		}
 		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order}
-		f.append(n, i)
+		f.append(n, i, hindsight)
 		f.settle(n)
 		f.enter(x, n)
 	}
 }
 
 // append uses an action.
-func (f *frontier) append(w *way, i int32) {
+func (f *frontier) append(w *way, i int32, late bool) {
 	w.use(f.slot[i])
 	if !f.keep {
 		return
 	}
-	l := &link{action: i, before: w.order}
-	if w.order != nil {
-		l.length = w.order.length
-	}
-	if !f.actions[i].unknown {
-		l.length++
-	}
-	w.order = l
+	w.order = &link{action: i, late: late, before: w.order}
 }
 
 // settle uses what makes no difference to w: an unknown action that can change
@@ -365,7 +343,7 @@ func (f *frontier) settle(w *way) {
 		}
 		f.steps++
 		if state, ok := f.machine.step(w.state, a); ok && f.equal(state, w.state) {
-			f.append(w, i)
+			f.append(w, i, false)
 		}
 	}
 }

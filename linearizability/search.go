@@ -31,6 +31,7 @@ type search struct {
 	memory   int64                // bytes that the cache of a segment may take, about
 	limit    int                  // of moves
 	eager    bool                 // answers that change nothing come first
+	keep     bool                 // the order that was found
 	patient  bool                 // and unknown actions late: it finds an order sooner, or none though there is one
 	bad      []map[uint64][]*node // by segment, the states from which it fails
 
@@ -39,6 +40,7 @@ type search struct {
 	stopped string // why the search gave up; empty if it did not
 	deepest int    // the last segment that was entered
 	entry   *node  // the state in which it was first entered
+	last    *node  // the end of the order that was found
 }
 
 // segment is a run of known actions. Which unknown actions it has besides
@@ -63,6 +65,7 @@ type node struct {
 	// In a patient search no unknown action comes while the known one that
 	// returns first can.
 	patient bool
+	order   *link // if it is kept
 }
 
 const none = -1
@@ -121,6 +124,7 @@ func (s *search) begin() *node {
 // from reports whether segment k, and all after it, can be run from a state.
 func (s *search) from(k int, start *node) bool {
 	if k == len(s.segments) {
+		s.last = start
 		return true
 	}
 	if err := s.ctx.Err(); err != nil {
@@ -262,7 +266,7 @@ func (s *search) porcupine(k int, start *node) (porcupine.Model, []porcupine.Ope
 		}
 	}
 	spread(ops)
-	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none}
+	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none, order: start.order}
 	if s.eager {
 		begin.done = make([]uint64, (len(seg.known)+63)/64)
 		s.force(seg, begin)
@@ -329,6 +333,9 @@ func (s *search) step(seg segment, n *node, i int) *node {
 	m := &node{state: state, left: n.left, next: n.next, done: n.done, low: n.low, forced: none}
 	if !a.unknown {
 		m.left--
+	}
+	if s.keep {
+		m.order = &link{action: int32(i), before: n.order}
 	}
 	if l.id != noLane {
 		m.next = slices.Clone(n.next)
