@@ -44,7 +44,7 @@ func (v *Verdict) decide(ctx context.Context, o Options) {
 // What is left are small partitions of many operations under way at once, for
 // which a search in depth does as well as anything.
 const (
-	plainMoves = 12         // an operation
+	plainMoves = 4          // an operation
 	walkSteps  = 2_000      // an operation
 	walkLeast  = 5_000_000  // of all
 	lookMoves  = 100_000    // of the search that finds an order, or none though there is one
