@@ -14,121 +14,136 @@ import (
 
 // search searches every partition, on as many processors as there are.
 func (v *Verdict) search(ctx context.Context, effects []int) {
-	v.Partitions = make([]Partition, len(v.digest.parts))
-	workers := min(runtime.GOMAXPROCS(0), len(v.digest.parts))
+	d := v.digest
+	v.Partitions = make([]Partition, len(d.parts))
+	workers := min(runtime.GOMAXPROCS(0), len(d.parts))
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	for range workers {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(v.digest.parts); i = next.Add(1) - 1 {
-				v.Partitions[i] = v.digest.parts[i].decide(ctx, v.digest.meta, v.digest.options.Memory/int64(workers), effects)
+			for i := next.Add(1) - 1; int(i) < len(d.parts); i = next.Add(1) - 1 {
+				v.Partitions[i] = d.parts[i].decide(ctx, d.meta, d.options.Memory/int64(workers), effects)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// A service that is right explains itself quickly; one that is wrong makes the
-// search try everything. So a look first tries plainly, for some moves an
-// operation, and then cleverly, at more cost a move.
+// Three searches, in this order, because each is good at what the one before is
+// not:
+//
+// A plain search in depth needs one order only, and a service that is right
+// explains itself almost without a wrong turn, however many operations overlap.
+// So it gets a few moves an operation.
+//
+// A frontier shows that there is no order, and finds its way among unknown
+// outcomes. Both cost it what there is to know at one place, not what has been
+// chosen before. It explodes where many operations overlap that all change the
+// state; so its steps are bounded, too.
+//
+// What is left are small partitions of many operations under way at once, for
+// which a search in depth does as well as anything.
 const (
-	plainMoves = 50
-	lookMoves  = 100_000
-	lastMoves  = 10_000_000 // of the look after which there is no other
+	plainMoves = 4          // an operation
+	walkSteps  = 2_000      // an operation
+	walkLeast  = 5_000_000  // of all
+	lookMoves  = 100_000    // of the search that finds an order, or none though there is one
+	lastMoves  = 10_000_000 // of the last one
 )
 
-// look searches a partition, for the given number of moves where it has no
-// answer sooner.
-func look(ctx context.Context, meta *Meta, p *partition, memory int64, moves int) (*search, porcupine.CheckResult) {
-	plain := newSearch(ctx, meta, p, memory)
-	plain.limit = plainMoves * (100 + len(p.actions))
-	if result := plain.run(); result != porcupine.Unknown {
-		return plain, result
-	}
-	patient := newSearch(ctx, meta, p, memory)
-	patient.limit, patient.eager, patient.patient = min(moves, lookMoves), true, true
-	if result := patient.run(); result == porcupine.Ok {
-		return patient, result
-	}
-	eager := newSearch(ctx, meta, p, memory)
-	eager.limit, eager.eager = moves, true
-	return eager, eager.run()
+// judgement is what the searches found of one partition.
+type judgement struct {
+	result  porcupine.CheckResult
+	stopped string // why they gave up
+	// explained is a place before which all that returned can be explained.
+	explained int64
 }
 
-// decide judges one partition. Where it is wrong, the search soonest fails on
-// the shortest beginning of the history that has no explanation, because the
-// least is to be tried there. So a partition that a look leaves undecided is
-// judged by that.
+// judge searches for an order of the actions.
+func judge(ctx context.Context, meta *Meta, p *partition, memory int64) judgement {
+	plain := newSearch(ctx, meta, p, memory)
+	plain.limit = plainMoves * (100 + len(p.actions))
+	if plain.run() == porcupine.Ok {
+		return judgement{result: porcupine.Ok}
+	}
+	walk := newFrontier(ctx, meta, p, memory, max(walkLeast, walkSteps*len(p.actions)))
+	j := judgement{result: walk.run(), stopped: walk.stopped, explained: walk.place}
+	if j.result != porcupine.Unknown || ctx.Err() != nil {
+		return j
+	}
+	patient := newSearch(ctx, meta, p, memory)
+	patient.limit, patient.eager, patient.patient = lookMoves, true, true
+	if patient.run() == porcupine.Ok {
+		return judgement{result: porcupine.Ok}
+	}
+	eager := newSearch(ctx, meta, p, memory)
+	eager.limit, eager.eager = lastMoves, true
+	if result := eager.run(); result != porcupine.Unknown {
+		j.result = result
+	}
+	return j
+}
+
+// decide judges one partition.
 func (p *part) decide(ctx context.Context, meta *Meta, memory int64, effects []int) Partition {
 	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: p.operations, Unknown: p.unknown}
 	if p.p.explained(effects) {
 		return out
 	}
-	s, result := look(ctx, meta, &p.p, memory, lookMoves)
-	if result == porcupine.Ok {
-		return out
-	}
-	first, window, found := p.beginning(ctx, meta, memory, s)
-	if result == porcupine.Unknown && !found {
-		if s, result = look(ctx, meta, &p.p, memory, lastMoves); result == porcupine.Illegal {
-			first, window, found = p.beginning(ctx, meta, memory, s)
+	switch j := judge(ctx, meta, &p.p, memory); j.result {
+	case porcupine.Unknown:
+		out.Result, out.Reason = Unknown, j.stopped
+	case porcupine.Illegal:
+		out.Result = Violated
+		if p.stuck = p.first(ctx, meta, memory, j.explained); p.stuck == nil {
+			out.Reason = "no order of the operations explains the answers"
+		} else {
+			out.stuck = p.stuck.Op
 		}
-	}
-	switch {
-	case found:
-		out.Result, out.stuck = Violated, first.Op
-		p.window = window
-	case result == porcupine.Illegal:
-		out.Result, out.Reason = Violated, "no order of the operations explains the answers"
-		p.window = s
-	case result == porcupine.Unknown:
-		out.Result, out.Reason = Unknown, s.stopped
 	}
 	return out
 }
 
-// beginning looks for the first return that has no explanation: whatever comes
-// before it can be explained, and with it nothing can. It also returns the
-// search that failed. It is false if the searches are too long to tell.
-func (p *part) beginning(ctx context.Context, meta *Meta, memory int64, failed *search) (span, *search, bool) {
-	// A search that failed for good explained all before its deepest segment.
-	explained := int64(0)
-	if failed.stopped == "" {
-		before := make(map[int]bool) // by call
-		for _, seg := range failed.segments[:failed.deepest] {
-			for _, i := range seg.known {
-				before[failed.actions[i].Call] = true
-			}
-		}
-		for _, s := range p.spans {
-			if before[s.Call] && s.ret != Unbounded {
-				explained = max(explained, s.ret)
-			}
-		}
-	}
-	// That an operation failed is known when it returned: until then it could
-	// have been the explanation.
-	var returns []span
-	for _, s := range p.spans {
-		if explained < s.ret && s.ret != Unbounded {
+// first looks for the first return that has no explanation: whatever comes
+// before it can be explained, and with it nothing can. What returned before the
+// given place can be. It is nil if the searches are too long to tell.
+//
+// The walk through the whole history knows more at each place than was known
+// then: it may stop sooner, though seldom. So first looks there, and then on in
+// longer and longer strides.
+func (p *part) first(ctx context.Context, meta *Meta, memory int64, explained int64) *span {
+	var returns []*span
+	for i := range p.spans {
+		if s := &p.spans[i]; s.ret >= explained && s.ret != Unbounded {
 			returns = append(returns, s)
 		}
 	}
-	if len(returns) == 0 {
-		return span{}, nil, false
-	}
-	slices.SortFunc(returns, func(a, b span) int { return cmp.Compare(a.ret, b.ret) })
-	try := func(i, moves int) (*search, porcupine.CheckResult) {
+	slices.SortFunc(returns, func(a, b *span) int { return cmp.Compare(a.ret, b.ret) })
+	results := make(map[int]porcupine.CheckResult)
+	explains := func(i int) bool {
+		// That another one failed is known only when that has returned: until then
+		// it could have been the explanation.
 		cut, err := p.compile(returns[i].ret)
 		if err != nil {
-			return failed, porcupine.Unknown
+			return false
 		}
-		return look(ctx, meta, &cut, memory, moves)
+		results[i] = judge(ctx, meta, &cut, memory).result
+		return results[i] == porcupine.Ok
 	}
-	i := sort.Search(len(returns)-1, func(i int) bool {
-		_, result := try(i, lookMoves)
-		return result != porcupine.Ok
-	})
-	s, result := try(i, lastMoves)
-	return returns[i], s, result == porcupine.Illegal
+	low, high, stride := 0, 0, 1
+	for high < len(returns) && explains(high) {
+		low, high, stride = high+1, high+stride, 2*stride
+	}
+	high = min(high, len(returns)-1)
+	i := low + sort.Search(high-low, func(i int) bool { return !explains(low + i) })
+	if i < 0 || i >= len(returns) {
+		return nil
+	}
+	if _, tried := results[i]; !tried {
+		explains(i)
+	}
+	if results[i] != porcupine.Illegal {
+		return nil
+	}
+	return returns[i]
 }

@@ -35,9 +35,9 @@ type part struct {
 	unknown    int // of these, with unknown outcome
 	spans      []span
 	p          partition
-	// window, if it is violated, is the search that failed on as little of the
-	// history as has no explanation.
-	window *search
+	// stuck, if it is violated, is the first operation whose return nothing
+	// explains; nil if that could not be told.
+	stuck *span
 }
 
 // compile makes the partition of what had been called before a place.

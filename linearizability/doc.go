@@ -45,9 +45,12 @@
 //
 // # Verdicts
 //
-// The order of the answers is decided by porcupine: Wing & Gong, "Testing and
-// Verifying Concurrent Objects" (1993), with the cache of Lowe, "Testing for
-// linearizability" (2017). A history falls into partitions that are judged each
+// Whether an order explains the answers is searched for in depth by porcupine:
+// Wing & Gong, "Testing and Verifying Concurrent Objects" (1993), with the cache
+// of Lowe, "Testing for linearizability" (2017). What that does not explain soon
+// is walked through forward, with all orders at once that what came so far can
+// have had (Lowe's just-in-time linearization), which also copes with unknown
+// outcomes. A history falls into partitions that are judged each
 // by itself: one for each lease, storage, key. For a violated partition the
 // verdict names the first return that no order explains.
 package linearizability

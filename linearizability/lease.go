@@ -51,11 +51,9 @@ func (c *leaseCompiler) compile(until int64) (partition, error) {
 		}
 		c.action(s, o.op)
 	}
-	c.settle()
-	c.drop()
-	c.tighten()
-	params, timed := c.params, c.timed
-	params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return timed[a.timed].Kind == model.TimedRestart })
+	timed := c.timed
+	c.params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return timed[a.timed].Kind == model.TimedRestart })
+	params := c.params
 	return partition{
 		actions: c.actions,
 		machine: machine{
@@ -67,10 +65,11 @@ func (c *leaseCompiler) compile(until int64) (partition, error) {
 			maybe: func(state any, a *action) any {
 				return &leaseState{state.(*leaseState).after(params, timed[a.timed])}
 			},
-			equal: func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
-			hash:  func(s any) uint64 { return s.(*leaseState).hash() },
-			show:  func(s any) string { return s.(*leaseState).show(c.owners) },
-			bytes: 256,
+			equal:   func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
+			hash:    func(s any) uint64 { return s.(*leaseState).hash() },
+			show:    func(s any) string { return s.(*leaseState).show(c.owners) },
+			bytes:   256,
+			forward: c.forward(),
 		},
 	}, nil
 }

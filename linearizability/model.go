@@ -70,6 +70,7 @@ type machine struct {
 	hash  func(state any) uint64
 	show  func(state any) string
 	bytes int // about how much a state takes in memory
+	forward
 }
 
 // action is one operation as a machine sees it.

@@ -226,6 +226,15 @@ func agree(t *testing.T, h *History, m Model, want bool) {
 		t.Fatal(err)
 	}
 	parts := d.parts
+	forward := true
+	for i := range parts {
+		f := newFrontier(t.Context(), &h.Meta, &parts[i].p, DefaultMemory, 1<<30)
+		forward = forward && f.run() == porcupine.Ok
+	}
+	if forward != want {
+		h.WriteJSON(t.Output())
+		t.Fatalf("a walk forward says %v, the oracle %v", forward, want)
+	}
 	for _, mode := range []string{"plain", "eager", "patient", "cut", "cut eager"} {
 		all := true
 		for i := range parts {

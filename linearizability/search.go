@@ -26,11 +26,13 @@ type search struct {
 	machine  machine
 	actions  []action // in the order of their calls
 	lanes    []lane
-	width    int // how many lanes there are
+	width    int   // how many lanes there are
+	unknown  []int // positions of the unknown actions
 	segments []segment
 	memory   int64                // bytes that the cache of a segment may take, about
 	limit    int                  // of moves
 	eager    bool                 // answers that change nothing come first
+	keep     bool                 // the order that was found
 	patient  bool                 // and unknown actions late: it finds an order sooner, or none though there is one
 	bad      []map[uint64][]*node // by segment, the states from which it fails
 
@@ -39,6 +41,7 @@ type search struct {
 	stopped string // why the search gave up; empty if it did not
 	deepest int    // the last segment that was entered
 	entry   *node  // the state in which it was first entered
+	last    *node  // the end of the order that was found
 }
 
 // segment is a run of known actions. Which unknown actions it has besides
@@ -63,6 +66,7 @@ type node struct {
 	// In a patient search no unknown action comes while the known one that
 	// returns first can.
 	patient bool
+	order   *link // if it is kept
 }
 
 const none = -1
@@ -75,6 +79,11 @@ func (n *node) came(at int) bool { return n.done[at/64]>>(at%64)&1 != 0 }
 func newSearch(ctx context.Context, meta *Meta, p *partition, memory int64) *search {
 	s := &search{ctx: ctx, machine: p.machine, actions: p.actions, memory: memory, limit: math.MaxInt}
 	s.lanes, s.width = lanes(meta, p.actions)
+	for i := range p.actions {
+		if p.actions[i].unknown {
+			s.unknown = append(s.unknown, i)
+		}
+	}
 	s.cut(segmentLen)
 	return s
 }
@@ -121,6 +130,7 @@ func (s *search) begin() *node {
 // from reports whether segment k, and all after it, can be run from a state.
 func (s *search) from(k int, start *node) bool {
 	if k == len(s.segments) {
+		s.last = start
 		return true
 	}
 	if err := s.ctx.Err(); err != nil {
@@ -253,16 +263,17 @@ func (s *search) porcupine(k int, start *node) (porcupine.Model, []porcupine.Ope
 	for _, i := range seg.known {
 		ops = append(ops, porcupine.Operation{Input: i, Call: s.actions[i].call, Return: s.actions[i].ret})
 	}
-	if s.width > 0 {
-		for i := range s.actions {
-			a, l := &s.actions[i], s.lanes[i]
-			if a.unknown && a.call < seg.until && uint32(l.rank) >= start.next[l.id] {
-				ops = append(ops, porcupine.Operation{Input: i, Call: a.call, Return: math.MaxInt64})
-			}
+	for _, i := range s.unknown {
+		a, l := &s.actions[i], s.lanes[i]
+		if a.call >= seg.until {
+			break
+		}
+		if uint32(l.rank) >= start.next[l.id] {
+			ops = append(ops, porcupine.Operation{Input: i, Call: a.call, Return: math.MaxInt64})
 		}
 	}
 	spread(ops)
-	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none}
+	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none, order: start.order}
 	if s.eager {
 		begin.done = make([]uint64, (len(seg.known)+63)/64)
 		s.force(seg, begin)
@@ -329,6 +340,9 @@ func (s *search) step(seg segment, n *node, i int) *node {
 	m := &node{state: state, left: n.left, next: n.next, done: n.done, low: n.low, forced: none}
 	if !a.unknown {
 		m.left--
+	}
+	if s.keep {
+		m.order = &link{action: int32(i), before: n.order}
 	}
 	if l.id != noLane {
 		m.next = slices.Clone(n.next)

@@ -21,6 +21,7 @@ type simLease struct {
 	never   float64 // chance that a request is lost, of those without an answer
 	leases  bool    // no writes
 	early   int64   // how much too early the store lets a lease lapse: 0 is correct
+	bug     simBug  // what else the store does wrong
 
 	events  []Event
 	time    int64
@@ -36,6 +37,17 @@ type simClient struct {
 	inc     int
 	token   uint64
 }
+
+// simBug is a fault of the store that shows now and then.
+type simBug uint8
+
+const (
+	_                 simBug = iota
+	bugTokenReused           // a new owner gets the token of the last one
+	bugRenewIgnored          // a renewal is answered, and has no effect
+	bugReleaseIgnored        // so is a release
+	bugStaleWrite            // a write under an old token lands
+)
 
 const simTTL = 1_000_000
 
@@ -135,6 +147,7 @@ func (s *simLease) serve(c *simClient, f string, fields []Field) (Type, []Field,
 	held := s.holder != "" && s.time < s.expires
 	mine := held && s.holder == owner && s.token == token
 	none := func() {}
+	faulty := func(b simBug) bool { return s.bug == b && s.rng.IntN(4) == 0 }
 	gone := func() {
 		if c.owner == owner {
 			c.inc++
@@ -152,7 +165,9 @@ func (s *simLease) serve(c *simClient, f string, fields []Field) (Type, []Field,
 			return Fail, []Field{{"error", Keyword("held")}, {"holder", String(s.holder)}}, none
 		}
 		if !held {
-			s.token++
+			if !faulty(bugTokenReused) {
+				s.token++
+			}
 			s.holder = owner
 		}
 		s.expires = max(s.expires, s.time+simTTL-s.early)
@@ -166,19 +181,23 @@ func (s *simLease) serve(c *simClient, f string, fields []Field) (Type, []Field,
 		if !mine {
 			return Fail, []Field{{"error", Keyword("lost")}}, gone
 		}
-		s.expires = max(s.expires, s.time+simTTL-s.early)
+		if !faulty(bugRenewIgnored) {
+			s.expires = max(s.expires, s.time+simTTL-s.early)
+		}
 		return OK, nil, none
 	case "release":
 		if !mine {
 			return Fail, []Field{{"error", Keyword("lost")}}, gone
 		}
-		s.holder, s.expires = "", s.time
+		if !faulty(bugReleaseIgnored) {
+			s.holder, s.expires = "", s.time
+		}
 		return OK, nil, gone
 	}
-	if token < s.highest {
+	if token < s.highest && s.bug != bugStaleWrite {
 		return Fail, []Field{{"error", Keyword("stale")}, {"highest", Uint(s.highest)}}, none
 	}
-	s.highest = token
+	s.highest = max(s.highest, token)
 	return OK, nil, none
 }
 

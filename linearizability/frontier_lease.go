@@ -1,0 +1,135 @@
+package linearizability
+
+import "fencepost/model"
+
+// forward is what a frontier may know of the lease. Its states are sets of one
+// timed state each.
+func (c *leaseCompiler) forward() forward {
+	only := func(s any) model.TimedState { return s.(*leaseState).set[0] }
+	f := forward{
+		parts: func(state any) []any {
+			s := state.(*leaseState)
+			if len(s.set) == 1 {
+				return []any{s}
+			}
+			parts := make([]any, len(s.set))
+			for i := range s.set {
+				parts[i] = &leaseState{s.set[i : i+1 : i+1]}
+			}
+			return parts
+		},
+		covers: func(a, b any) bool { return only(a).Covers(only(b)) },
+		kin:    func(s any) uint64 { return only(s).Kin() },
+		past:   func(s any, a *action) bool { return c.params.Past(only(s), c.timed[a.timed]) },
+	}
+	l := c.lookahead()
+	f.by = func(s any, until int64) bool { return only(s).By(until) }
+	f.idle = func(s any, a *action) bool { return l.idle(only(s), c.timed[a.timed]) }
+	f.may = func(before, after any, a *action) bool { return l.may(only(before), only(after), a, c.timed[a.timed]) }
+	if l.late {
+		f.late = func(s any, a *action) bool { return l.prolongs(only(s), c.timed[a.timed]) }
+		f.hindsight = func(state any, a *action) (any, bool) {
+			set := c.params.AppendLate(nil, only(state), c.timed[a.timed])
+			return &leaseState{set}, len(set) > 0
+		}
+		f.cuts = func(state any, a *action) bool { return l.cuts(only(state), a, c.timed[a.timed]) }
+	}
+	return f
+}
+
+// leaseLookahead is what the whole history tells of the operations of unknown
+// outcome.
+type leaseLookahead struct {
+	params  model.TimedParams
+	relaxed model.TimedParams // the same, of a lease that need not lapse
+	owner   map[uint64]int32  // by token, who was shown to have it
+	// late says that no renewal needs be placed before its effect is needed,
+	// but those of owners who ask for TTLs that differ.
+	late bool
+	ttl  map[int32]int64 // by owner, the TTL that all his operations ask for; 0 if they differ
+}
+
+func (c *leaseCompiler) lookahead() *leaseLookahead {
+	l := &leaseLookahead{params: c.params, relaxed: c.params, owner: make(map[uint64]int32), ttl: make(map[int32]int64)}
+	l.relaxed.Late = Unbounded
+	// Where operations of unknown outcome stand in the order is known by their
+	// instants alone: so instants must order the events as their places do.
+	l.late = c.params.NoRestarts && c.params.Anchor == model.AnchorGrant && !c.params.RenewAfterLapse &&
+		c.meta.Eps == 0 && !c.meta.Journal
+	for i := range c.actions {
+		a := &c.actions[i]
+		op := c.timed[a.timed]
+		if op.Kind == model.TimedAcquire || op.Kind == model.TimedRenew {
+			if ttl, seen := l.ttl[op.Owner]; seen && ttl != op.TTL {
+				l.ttl[op.Owner] = 0
+			} else {
+				l.ttl[op.Owner] = op.TTL
+			}
+		}
+		if a.unknown || op.Outcome != model.TimedOK {
+			continue
+		}
+		switch op.Kind {
+		case model.TimedAcquire, model.TimedRenew, model.TimedRelease:
+			l.owner[op.Token] = op.Owner
+		case model.TimedGet:
+			if op.HolderToken != 0 {
+				l.owner[op.HolderToken] = op.Holder
+			}
+		}
+	}
+	return l
+}
+
+// idle reports that op, of unknown outcome, can do nothing in s but prolong its
+// tenure, because the next token is another's.
+func (l *leaseLookahead) idle(s model.TimedState, op model.TimedOp) bool {
+	switch lo, hi := s.LastToken(); {
+	case op.Kind == model.TimedRenew:
+		return l.isLate(op)
+	case l.params.Tokens != model.TokensNext || lo < hi || !l.isLate(op):
+		return false
+	default:
+		owner, shown := l.owner[lo+1]
+		return shown && owner != op.Owner
+	}
+}
+
+// may reports whether an operation of unknown outcome can have led to a state,
+// as far as its tokens go. A token has one owner.
+func (l *leaseLookahead) may(before, after model.TimedState, a *action, op model.TimedOp) bool {
+	if op.Kind != model.TimedAcquire || l.params.Tokens == model.TokensNone {
+		return true
+	}
+	lo, hi := after.LastToken()
+	if was, _ := before.LastToken(); lo == was {
+		return !a.unknown || !l.isLate(op) // the tenure that ran already
+	}
+	owner, shown := l.owner[lo]
+	return lo < hi || !shown || owner == op.Owner
+}
+
+// isLate reports whether op, of unknown outcome, may prolong a tenure in
+// hindsight.
+func (l *leaseLookahead) isLate(op model.TimedOp) bool {
+	if !l.late || l.ttl[op.Owner] == 0 {
+		return false
+	}
+	return op.Kind == model.TimedRenew || op.Kind == model.TimedAcquire && l.params.Tokens != model.TokensNone
+}
+
+// prolongs reports whether op, of unknown outcome, may prolong the tenure of s.
+func (l *leaseLookahead) prolongs(s model.TimedState, op model.TimedOp) bool {
+	return l.isLate(op) && s.Holds(op.Owner)
+}
+
+// cuts reports whether op needs the tenure of s to have lasted until some
+// instants that s leaves open, or longer: where a lease that never lapses makes
+// no difference to op, neither does a renewal before it.
+func (l *leaseLookahead) cuts(s model.TimedState, a *action, op model.TimedOp) bool {
+	if a.unknown && (op.Kind != model.TimedRelease || l.params.LockDelay == 0) {
+		return false // the tenure is over by a lapse as well as by a release
+	}
+	strict, relaxed := leaseState{l.params.Step(s, op)}, leaseState{l.relaxed.Step(s, op)}
+	return !strict.equal(&relaxed)
+}
