@@ -42,11 +42,14 @@ func ExampleCheck() {
 func ExampleParseModel() {
 	m, err := linearizability.ParseModel("cas-register(0)")
 	fmt.Println(m, err)
-	_, err = linearizability.ParseModel("queue")
+	m, err = linearizability.ParseModel("permits(3)")
+	fmt.Println(m, m.N, err)
+	_, err = linearizability.ParseModel("permits")
 	fmt.Println(err)
 	// Output:
 	// cas-register(0) <nil>
-	// no model "queue": want register(INIT), cas-register(INIT), mutex, owner-mutex, kv, lease, storage or fencepost
+	// permits(3) 3 <nil>
+	// model "permits": want permits(N) for an integer N from 1 to 1000000
 }
 
 func ExampleRead() {
