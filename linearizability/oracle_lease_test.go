@@ -101,14 +101,14 @@ func leaseStart(h *History, flaw string) []any {
 }
 
 func leaseMeta(rng *rand.Rand, m *Meta) {
-	m.Late = pick[int64](rng, 0, 2, Unbounded)
-	m.Early = rng.Int64N(2)
-	m.Drift = pick[int64](rng, 0, 100_000_000)
+	m.Late = pick[int64](rng, 0, 0, 2, Unbounded)
+	m.Early = pick[int64](rng, 0, 0, 1)
+	m.Drift = pick[int64](rng, 0, 0, 250_000_000) // of which bounds fall on whole numbers
 	m.LockDelay = pick[int64](rng, 0, 0, 4)
 	m.First = pick[uint64](rng, 0, 1)
 	m.Tokens = pick(rng, TokensNext, TokensNext, TokensRising, TokensNone)
 	m.RenewAfterLapse = rng.IntN(4) == 0
-	m.Anchor = pick(rng, AnchorGrant, AnchorGrant, AnchorCall)
+	m.Anchor = pick(rng, AnchorGrant, AnchorCall)
 	if m.Tokens == TokensNone {
 		m.First = 0
 	}
@@ -116,8 +116,8 @@ func leaseMeta(rng *rand.Rand, m *Meta) {
 
 func leaseCall(rng *rand.Rand, _ int, _ int64) (string, []Field) {
 	owner := Field{"owner", String(pick(rng, "a", "b"))}
-	token, ttl := Field{"token", Int(1 + rng.Int64N(3))}, Field{"ttl", Int(pick[int64](rng, 2, 3, 4, 5, 6, 7, 9, 11))}
-	switch f := pick(rng, "acquire", "acquire", "acquire", "renew", "release", "get", pick(rng, "restart", "delete")); f {
+	token, ttl := Field{"token", Int(1 + rng.Int64N(3))}, Field{"ttl", Int(2 + rng.Int64N(6))}
+	switch f := pick(rng, "acquire", "acquire", "acquire", "renew", "renew", "release", "get", pick(rng, "restart", "delete")); f {
 	case "acquire":
 		return f, []Field{owner, ttl}
 	case "renew":

@@ -231,8 +231,7 @@ func permitsOracle(model string, n int, named bool, flaws ...string) oracle {
 	o.start = startIn([2]int{})
 	o.rule = func(h *History, flaw string) rule {
 		known := named
-		ops := h.Ops()
-		for _, op := range ops {
+		for _, op := range h.Ops() {
 			x := []oracleOp{{process: h.Events[op.Call].Process, call: &h.Events[op.Call], end: op.Return}}
 			oracleOwners(h, x)
 			known = known && (op.Type == Fail || len(x[0].owners) == 1 && len(x[0].owners[0]) == 1 && x[0].owners[0] >= "a")
@@ -241,8 +240,8 @@ func permitsOracle(model string, n int, named bool, flaws ...string) oracle {
 	}
 	if !named {
 		o.styles = 1
-		o.call = func(rng *rand.Rand, _ int, _ int64) (string, []Field) {
-			return pick(rng, "acquire", "acquire", "release"), nil
+		o.answer = func(rng *rand.Rand, _ int, _ int64, _ string, _ []Field) (Type, []Field) {
+			return pick(rng, OK, OK, OK, OK, OK, OK, Fail), nil
 		}
 		return o
 	}
