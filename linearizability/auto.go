@@ -90,8 +90,14 @@ type survey struct {
 // call is the call of an operation.
 type call struct {
 	key   string
+	owner Value
 	value Value
 	over  map[string]bool // the registers that were no more as they had been at first
+}
+
+// operation is what a choice needs of the operation that returns with e.
+func (c call) operation(e *Event) *operation {
+	return &operation{invoked: &Event{Fields: []Field{{"owner", c.owner}, {"value", c.value}}}, ended: e}
 }
 
 type registerValue struct{ register, value string }
@@ -147,7 +153,7 @@ func isTransaction(v Value) bool {
 
 func (s *survey) called(e *Event) {
 	key, _ := e.Field("key").identity()
-	c := call{key: key, value: e.Field("value")}
+	c := call{key: key, owner: e.Field("owner"), value: e.Field("value")}
 	for a := range accesses(e.F, key, c.value) {
 		if a.write {
 			s.written[registerValue{a.register, a.value.canonical()}] = true
@@ -218,7 +224,7 @@ func (s *survey) returned(e *Event, c call) {
 		s.acquired(e, c)
 		return
 	case "release":
-		s.owner(&operation{invoked: e})
+		s.owner(c.operation(e))
 		return
 	}
 	v := e.Field("value")
@@ -237,11 +243,11 @@ func (s *survey) returned(e *Event, c call) {
 }
 
 func (s *survey) acquired(e *Event, c call) {
-	o := operation{ended: e, invoked: &Event{Fields: []Field{{"value", c.value}}}}
+	o := c.operation(e)
 	fence, field := o.fence()
 	s.granted = s.granted || field == "token"
 	s.fenced = s.fenced || field == "fence" || field == "value" && !fence.IsNil()
-	h := hold{process: e.Process, owner: s.owner(&operation{invoked: e})}
+	h := hold{process: e.Process, owner: s.owner(o)}
 	h.fence, _ = fence.Uint()
 	for _, other := range s.holds[c.key] {
 		if other.process == h.process || h.owner != "" && h.owner == other.owner {
