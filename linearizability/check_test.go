@@ -35,6 +35,8 @@ func TestModelNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"register": "register(nil)", "register(3)": "register(3)", " cas-register(nil) ": "cas-register(nil)", "cas-register(-7)": "cas-register(-7)",
 		"mutex": "mutex", "owner-mutex": "owner-mutex", "kv": "kv", "lease": "lease", "storage": "storage", "fencepost": "fencepost",
+		"multi-register": "multi-register(nil)", "multi-register(0)": "multi-register(0)", "reentrant-mutex": "reentrant-mutex", "reentrant-mutex(2)": "reentrant-mutex(2)",
+		"fenced-mutex": "fenced-mutex", "reentrant-fenced-mutex(3)": "reentrant-fenced-mutex(3)", "permits(4)": "permits(4)", "cas-storage": "cas-storage",
 	} {
 		m, err := ParseModel(text)
 		if err != nil || m.String() != want {
@@ -44,7 +46,8 @@ func TestModelNames(t *testing.T) {
 			t.Errorf("ParseModel(%q) = %s, %v, want the same again", m, again, err)
 		}
 	}
-	for _, text := range []string{"", "queue", "mutex(0)", "register(", "register(1", "register(x)", "register(1.5)", "cas-register(1 2)", "lease()"} {
+	for _, text := range []string{"", "queue", "mutex(0)", "register(", "register(1", "register(x)", "register(1.5)", "cas-register(1 2)", "lease()",
+		"permits", "permits(0)", "permits(-1)", "permits(x)", "permits(3", "permits(1000001)", "reentrant-mutex(0)", "fenced-mutex(1)"} {
 		if m, err := ParseModel(text); err == nil {
 			t.Errorf("ParseModel(%q) = %s, want an error", text, m)
 		}
@@ -94,6 +97,18 @@ func TestModelsSayWhatTheyMiss(t *testing.T) {
 		{"register(0)", `"f":"write"`, `"type":"ok"`, "value"},
 		{"cas-register(0)", `"f":"cas","value":[1]`, `"type":"ok"`, "value"},
 		{"cas-register(0)", `"f":"cas","value":3`, `"type":"ok"`, "value"},
+		{"multi-register", `"f":"txn","value":3`, `"type":"ok"`, "value"},
+		{"multi-register", `"f":"txn","value":[["x",1,2]]`, `"type":"ok"`, "value"},
+		{"multi-register", `"f":"write","value":[["r",1,2]]`, `"type":"ok"`, "value"},
+		{"multi-register", `"f":"txn","value":[]`, `"type":"ok","value":[1]`, "value"},
+		{"fenced-mutex", `"f":"acquire"`, `"type":"ok","fence":-1`, "fence"},
+		{"fenced-mutex", `"f":"acquire"`, `"type":"ok","fence":"high"`, "fence"},
+		{"cas-storage", `"f":"write","v":1`, `"type":"ok"`, "k"},
+		{"cas-storage", `"f":"write","k":[1],"v":1`, `"type":"ok"`, "k"},
+		{"cas-storage", `"f":"write","k":"a","v":1,"from":-1`, `"type":"ok"`, "from"},
+		{"cas-storage", `"f":"write","k":"a","v":1,"from":1`, `"type":"ok","version":"x"`, "version"},
+		{"cas-storage", `"f":"write","k":"a","v":1,"from":1`, `"type":"fail","error":"busy"`, "error"},
+		{"cas-storage", `"f":"write","k":"a","v":1`, `"type":"fail","error":"mismatch"`, "error"},
 		{"kv", `"f":"put","key":"a","value":3`, `"type":"ok"`, "value"},
 		{"storage", `"f":"write","k":"a"`, `"type":"ok"`, "token"},
 		{"storage", `"f":"write","token":1`, `"type":"ok"`, "k"},

@@ -43,6 +43,56 @@
 // A lead with slow true was under a clock that broke its bound. Registers, locks
 // and key-value stores have Jepsen's fields: value, and key.
 //
+// # Models
+//
+// [ParseModel] reads their names, and [Choose] finds the one of a history. In all
+// of them key names what is checked by itself; a failed operation did not happen;
+// and an info happened at some instant from its call on, or never.
+//
+//	model                      operations             fields: of the call → of the return
+//	register(INIT)             read, write            value → value read
+//	cas-register(INIT)         read, write, cas       value, of cas [old new] → value read
+//	multi-register(INIT)       txn, read, write       value [[:r k nil] [:w k v] …], or of read and write {k v …} → the same with what was read
+//	mutex                      acquire, release
+//	owner-mutex                acquire, release       owner
+//	reentrant-mutex(N)         acquire, release       owner
+//	fenced-mutex               acquire, release       owner → of acquire fence
+//	reentrant-fenced-mutex(N)  acquire, release       owner → of acquire fence
+//	permits(N)                 acquire, release       owner
+//	kv                         get, put, append       value, a string → value got
+//	storage                    write, read, fence     token, k, v → v
+//	cas-storage                write, read            k, v, expect, from → v, version; error mismatch
+//	lease                      acquire, renew, release, get, delete, restart: as above
+//	fencepost                  lease and storage together
+//
+// The registers are those of Knossos, with nil or an integer as INIT; where they
+// start from an integer, a read of nil did not tell. In a multi-register each
+// transaction takes effect at one instant, as in Jepsen's model of that name.
+//
+// The locks are those of the public Jepsen test of Hazelcast. A mutex is acquired
+// if and only if it is free, and released if it is held; but for the plain one,
+// only by its owner. A reentrant one is held up to N times by one owner, without
+// a bound if N is left out, and each release undoes one acquire. Of a fenced one
+// the fence that an acquire tells is above all before, or 0: not known; nested
+// acquires tell that of the first, or 0. Of permits, at most N are held at once,
+// and a release needs one that its owner holds. The owner is the field owner, or
+// client in a map that is the value, or whom the process names elsewhere; where
+// nobody names any, the process (of permits: nobody, and who releases may be
+// anybody). A fence is the field fence or token, or in the value. That an acquire
+// or release failed is no evidence, whatever its error: clients that give up
+// waiting say the same as locks that refuse.
+//
+// Of a storage, tokens decide ([Kleppmann, "How to do distributed locking", 2016]):
+// what carries one below the highest seen is refused as stale. A cas-storage has
+// none, and compares: a write with expect (null: no value) lands only where k has
+// that value, one with from (0: never written) only where it has that version, and
+// else fails with mismatch, which may tell v and version. The return of a write
+// may tell the version that it made, that of a read the one it found; each is
+// above the last. Each k is checked by itself.
+//
+// A lease lapses by itself (Gray & Cheriton, "Leases", 1989): see
+// [fencepost/model.TimedParams] for its guards.
+//
 // # Verdicts
 //
 // Whether an order explains the answers is searched for in depth by porcupine:
@@ -53,4 +103,6 @@
 // outcomes. A history falls into partitions that are judged each
 // by itself: one for each lease, storage, key. For a violated partition the
 // verdict names the first return that no order explains.
+//
+// [Kleppmann, "How to do distributed locking", 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 package linearizability

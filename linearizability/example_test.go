@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,11 +43,42 @@ func ExampleCheck() {
 func ExampleParseModel() {
 	m, err := linearizability.ParseModel("cas-register(0)")
 	fmt.Println(m, err)
-	_, err = linearizability.ParseModel("queue")
+	m, err = linearizability.ParseModel("permits(3)")
+	fmt.Println(m, m.N, err)
+	_, err = linearizability.ParseModel("permits")
 	fmt.Println(err)
 	// Output:
 	// cas-register(0) <nil>
-	// no model "queue": want register(INIT), cas-register(INIT), mutex, owner-mutex, kv, lease, storage or fencepost
+	// permits(3) 3 <nil>
+	// model "permits": want permits(N) for an integer N from 1 to 1000000
+}
+
+func ExampleModels() {
+	fmt.Println(strings.Join(linearizability.Models(), " "))
+	// Output:
+	// register(INIT) cas-register(INIT) multi-register(INIT) mutex owner-mutex reentrant-mutex(N) fenced-mutex reentrant-fenced-mutex(N) permits(N) kv storage cas-storage lease fencepost
+}
+
+func ExampleChoose() {
+	h, _ := linearizability.Read(strings.NewReader(`{"process":0,"type":"invoke","f":"acquire"}
+{"process":0,"type":"ok","f":"acquire"}
+{"process":0,"type":"invoke","f":"release"}
+{"process":0,"type":"ok","f":"release"}`), "h")
+	_, why, err := linearizability.Choose(&h)
+	fmt.Println(why, err)
+	// Output:
+	// acquire and release without owner, token or TTL: mutex <nil>
+}
+
+func ExampleChooseFrom() {
+	events := slices.Values([]*linearizability.Event{
+		{Process: 0, Type: linearizability.Invoke, F: "acquire", Fields: []linearizability.Field{{Name: "owner", Value: linearizability.String("a")}}},
+		{Process: 0, Type: linearizability.OK, F: "acquire", Fields: []linearizability.Field{{Name: "token", Value: linearizability.Int(3)}}},
+	})
+	_, _, err := linearizability.ChooseFrom(events)
+	fmt.Println(err)
+	// Output:
+	// no model chosen: acquires are granted tokens, and no TTL is given; name one: lease, with its TTL, if the lock lapses by itself, or fenced-mutex if it does not
 }
 
 func ExampleRead() {

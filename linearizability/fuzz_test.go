@@ -122,7 +122,14 @@ func readAnything(t *testing.T, format linearizability.Format, text string) bool
 			comesBack(t, h, h, f, true)
 		}
 	}
-	for _, name := range []string{"register(nil)", "cas-register(0)", "mutex", "owner-mutex", "kv", "lease", "storage", "fencepost"} {
+	if _, _, err := linearizability.Choose(&h); err != nil {
+		var open *linearizability.AmbiguousError
+		if !errors.As(err, &open) {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"register(nil)", "cas-register(0)", "mutex", "owner-mutex", "kv", "lease", "storage", "fencepost",
+		"multi-register(0)", "reentrant-mutex(2)", "fenced-mutex", "reentrant-fenced-mutex", "permits(2)", "cas-storage"} {
 		model, err := linearizability.ParseModel(name)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,8 @@ package linearizability
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -9,50 +11,111 @@ import (
 type Model struct {
 	Name string
 	Init Value // what a register holds at first: nil or an integer
+	// N bounds a lock: how many permits a semaphore has, 1 at least, or how often
+	// the owner of a reentrant mutex may hold it at once; 0: as often as he likes.
+	N int
 }
 
-// The models.
+// The models. The package's documentation says which operations and fields each
+// has.
 const (
-	ModelRegister    = "register"     // read, write
-	ModelCASRegister = "cas-register" // read, write, cas
-	ModelMutex       = "mutex"        // acquire, release: one holder, whoever releases
-	ModelOwnerMutex  = "owner-mutex"  // acquire, release: only the holder releases
-	ModelKV          = "kv"           // get, put, append, a string for each key
-	ModelLease       = "lease"        // acquire, renew, release, get of a lease that lapses by itself
-	ModelStorage     = "storage"      // write, read, fence under fencing tokens
-	ModelFencepost   = "fencepost"    // lease and storage together
+	ModelRegister             = "register"
+	ModelCASRegister          = "cas-register"
+	ModelMultiRegister        = "multi-register"
+	ModelMutex                = "mutex"
+	ModelOwnerMutex           = "owner-mutex"
+	ModelReentrantMutex       = "reentrant-mutex"
+	ModelFencedMutex          = "fenced-mutex"
+	ModelReentrantFencedMutex = "reentrant-fenced-mutex"
+	ModelPermits              = "permits"
+	ModelKV                   = "kv"
+	ModelStorage              = "storage"
+	ModelCASStorage           = "cas-storage"
+	ModelLease                = "lease"
+	ModelFencepost            = "fencepost" // lease and storage together
 )
 
-// ParseModel reads a model as users spell it: a name, for registers with the
-// initial value in parentheses, as in cas-register(0) or cas-register(nil).
+// argument is what the name of a model takes in parentheses.
+type argument uint8
+
+const (
+	noArgument argument = iota
+	initial             // INIT: the value at first
+	atMost              // N: a bound, or none
+	exactly             // N: a bound
+)
+
+type modelName struct {
+	name  string
+	takes argument
+}
+
+var models = [...]modelName{
+	{ModelRegister, initial}, {ModelCASRegister, initial}, {ModelMultiRegister, initial},
+	{ModelMutex, noArgument}, {ModelOwnerMutex, noArgument}, {ModelReentrantMutex, atMost},
+	{ModelFencedMutex, noArgument}, {ModelReentrantFencedMutex, atMost}, {ModelPermits, exactly},
+	{ModelKV, noArgument}, {ModelStorage, noArgument}, {ModelCASStorage, noArgument},
+	{ModelLease, noArgument}, {ModelFencepost, noArgument},
+}
+
+// Models returns how every model is spelled, for help texts: register(INIT),
+// permits(N), mutex.
+func Models() []string {
+	spelled := make([]string, len(models))
+	for i, m := range models {
+		spelled[i] = m.name + [...]string{noArgument: "", initial: "(INIT)", atMost: "(N)", exactly: "(N)"}[m.takes]
+	}
+	return spelled
+}
+
+// ParseModel reads a model as users spell it: a name, where it takes one with
+// an argument in parentheses, as in cas-register(0), multi-register(nil),
+// reentrant-mutex(2) or permits(3). Only permits needs its argument: a register
+// starts from nil without one, and nesting has no bound.
 func ParseModel(s string) (Model, error) {
 	name, arg, hasArg := strings.Cut(strings.TrimSpace(s), "(")
+	i := slices.IndexFunc(models[:], func(m modelName) bool { return m.name == name })
+	if i < 0 {
+		return Model{}, fmt.Errorf("no model %s: want one of %s", quote(s), strings.Join(Models(), ", "))
+	}
 	m := Model{Name: name}
-	switch name {
-	case ModelRegister, ModelCASRegister:
-		if !hasArg {
-			return m, nil
-		}
-		text, ok := strings.CutSuffix(arg, ")")
-		v, err := parseEDN(text, 1)
-		if !ok || err != nil || v.kind != KindNil && v.kind != KindInt {
-			return Model{}, fmt.Errorf("model %s: want %s(nil) or %s(N) for an integer N", quote(s), name, name)
-		}
-		m.Init = v
-		return m, nil
-	case ModelMutex, ModelOwnerMutex, ModelKV, ModelLease, ModelStorage, ModelFencepost:
-		if hasArg {
-			return Model{}, fmt.Errorf("model %s: %s takes no initial value", quote(s), name)
+	takes := models[i].takes
+	if !hasArg {
+		if takes == exactly {
+			return Model{}, fmt.Errorf("model %s: want %s(N) for an integer N from 1 to %d", quote(s), name, maxN)
 		}
 		return m, nil
 	}
-	return Model{}, fmt.Errorf("no model %s: want register(INIT), cas-register(INIT), mutex, owner-mutex, kv, lease, storage or fencepost", quote(s))
+	text, closed := strings.CutSuffix(arg, ")")
+	switch takes {
+	case noArgument:
+		return Model{}, fmt.Errorf("model %s: %s takes no argument", quote(s), name)
+	case initial:
+		v, err := parseEDN(text, 1)
+		if !closed || err != nil || v.kind != KindNil && v.kind != KindInt {
+			return Model{}, fmt.Errorf("model %s: want %s(nil) or %s(N) for an integer N", quote(s), name, name)
+		}
+		m.Init = v
+	default:
+		n, err := strconv.Atoi(text)
+		if !closed || err != nil || n < 1 || n > maxN {
+			return Model{}, fmt.Errorf("model %s: want %s(N) for an integer N from 1 to %d", quote(s), name, maxN)
+		}
+		m.N = n
+	}
+	return m, nil
 }
+
+// maxN is more than any lock in use has, and bounds what a state can take.
+const maxN = 1_000_000
 
 // String spells m as ParseModel reads it.
 func (m Model) String() string {
-	if m.Name == ModelRegister || m.Name == ModelCASRegister {
+	switch {
+	case m.Name == ModelRegister || m.Name == ModelCASRegister || m.Name == ModelMultiRegister:
 		return fmt.Sprintf("%s(%s)", m.Name, m.Init)
+	case m.Name == ModelPermits, m.N != 0:
+		return fmt.Sprintf("%s(%d)", m.Name, m.N)
 	}
 	return m.Name
 }
@@ -145,8 +208,6 @@ type family struct {
 	compiler   func(*Meta, Model) compiler // of one partition
 }
 
-func noKey(*operation) string { return "" }
-
 func byKey(o *operation) string { return o.name("key") }
 
 func opSet(checked []string, others ...string) map[string]bool {
@@ -170,13 +231,22 @@ var (
 func families(m Model) []family {
 	lease := family{ModelLease, opSet(leaseOps, append(storageOps, "lead")...), "restart", byKey, newLease}
 	storage := family{ModelStorage, opSet(storageOps, append(leaseOps, "lead")...), "", byKey, newStorage}
+	if m.N < 0 || m.N > maxN || m.N == 0 && m.Name == ModelPermits {
+		return nil
+	}
 	switch m.Name {
 	case ModelRegister:
-		return []family{{m.String(), opSet([]string{"read", "write"}), "", noKey, newRegister}}
+		return []family{{m.String(), opSet([]string{"read", "write"}), "", byKey, newRegister}}
 	case ModelCASRegister:
-		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), "", noKey, newRegister}}
-	case ModelMutex, ModelOwnerMutex:
-		return []family{{m.Name, opSet([]string{"acquire", "release"}), "", byKey, newMutex}}
+		return []family{{m.String(), opSet([]string{"read", "write", "cas"}), "", byKey, newRegister}}
+	case ModelMultiRegister:
+		return []family{{m.String(), opSet([]string{"txn", "read", "write"}), "", byKey, newMultiRegister}}
+	case ModelMutex, ModelOwnerMutex, ModelReentrantMutex, ModelFencedMutex, ModelReentrantFencedMutex:
+		return []family{{m.String(), opSet([]string{"acquire", "release"}), "", byKey, newLock}}
+	case ModelPermits:
+		return []family{{m.String(), opSet([]string{"acquire", "release"}), "", byKey, newPermits}}
+	case ModelCASStorage:
+		return []family{{m.Name, opSet([]string{"read", "write"}), "", byStorageKey, newCASStorage}}
 	case ModelKV:
 		return []family{{m.Name, opSet([]string{"get", "put", "append"}), "", byKey, newKV}}
 	case ModelLease:

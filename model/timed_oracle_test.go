@@ -53,10 +53,14 @@ type oracle struct {
 	long, short int64 // a TTL of 1 ns on the store's clock lasts at most and at least
 	beyond      uint64
 	worlds      int
+	flaw        string // the guard that it gets wrong; none if empty
 }
 
 // oracleLegal is the verdict on ops, and how many worlds it took.
-func oracleLegal(p TimedParams, ops []TimedOp) (bool, int) {
+func oracleLegal(p TimedParams, ops []TimedOp) (bool, int) { return oracleFlawed(p, ops, "") }
+
+// oracleFlawed is the verdict with one guard wrong.
+func oracleFlawed(p TimedParams, ops []TimedOp, flaw string) (bool, int) {
 	num, den := p.DriftPPB, int64(1e9)
 	for a, b := num, den; ; a, b = b%a, a {
 		if a == 0 {
@@ -64,7 +68,7 @@ func oracleLegal(p TimedParams, ops []TimedOp) (bool, int) {
 			break
 		}
 	}
-	o := oracle{TimedParams: p, ops: ops, scale: (den - num) * (den + num), long: den * (den + num), short: den * (den - num)}
+	o := oracle{flaw: flaw, TimedParams: p, ops: ops, scale: (den - num) * (den + num), long: den * (den + num), short: den * (den - num)}
 	for _, op := range ops {
 		o.beyond = max(o.beyond, op.Token+1, op.HolderToken+1)
 	}
@@ -163,8 +167,13 @@ func (o *oracle) held(w oracleWorld, n int) (ways []oracleWorld) {
 	for _, a := range w.anchors {
 		v := w.clone()
 		switch {
+		case o.flaw == "held for ever":
+		case o.LockDelay > 0 && o.flaw == "held when it lapses":
+			v.atMost(n, a.end, 0)
 		case o.LockDelay > 0:
 			v.below(n, a.end, 0)
+		case o.Late != Unbounded && o.flaw == "held when it lapses":
+			v.atMost(n, a.start, a.ttl*o.long+o.Late*o.scale)
 		case o.Late != Unbounded:
 			v.below(n, a.start, a.ttl*o.long+o.Late*o.scale)
 		}
@@ -184,7 +193,16 @@ func (o *oracle) lapsed(w oracleWorld, n int) (ways []oracleWorld) {
 	if o.LockDelay == 0 {
 		v := w.clone()
 		for _, a := range w.anchors {
-			v.atMost(a.start, n, o.Early*o.scale-a.ttl*o.short)
+			switch o.flaw {
+			case "lapsed at any time":
+			case "lapsed only after it lapses":
+				v.below(a.start, n, o.Early*o.scale-a.ttl*o.short)
+			default:
+				v.atMost(a.start, n, o.Early*o.scale-a.ttl*o.short)
+			}
+			if o.flaw == "one TTL of many" {
+				break
+			}
 		}
 		return []oracleWorld{v}
 	}
@@ -203,7 +221,9 @@ func (o *oracle) lapsed(w oracleWorld, n int) (ways []oracleWorld) {
 // noticed is every way in which the tenure has run out by n and is known to.
 func (o *oracle) noticed(w oracleWorld, n int) (ways []oracleWorld) {
 	for _, v := range o.lapsed(w, n) {
-		v.phase, v.anchors = oracleLapsed, nil
+		if o.flaw != "a lapse is forgotten" {
+			v.phase, v.anchors = oracleLapsed, nil
+		}
 		ways = append(ways, v)
 	}
 	return ways
@@ -216,7 +236,11 @@ func (o *oracle) delayed(w oracleWorld, n int) (ways []oracleWorld) {
 	}
 	for _, v := range o.noticed(w, n) {
 		v = v.clone()
-		v.below(n, v.lapse, o.LockDelay*o.long)
+		if o.flaw == "delayed when the delay ends" {
+			v.atMost(n, v.lapse, o.LockDelay*o.long)
+		} else {
+			v.below(n, v.lapse, o.LockDelay*o.long)
+		}
 		ways = append(ways, v)
 	}
 	return ways
@@ -226,7 +250,7 @@ func (o *oracle) delayed(w oracleWorld, n int) (ways []oracleWorld) {
 // and then, if it has nothing else to be held by, to n at least.
 func (o *oracle) anchored(w oracleWorld, op TimedOp, n int, ttl int64, alone bool) oracleWorld {
 	w = w.clone()
-	if alone {
+	if alone || o.flaw == "a renewal shortens" {
 		w.anchors = nil
 	}
 	a := oracleAnchor{start: n, ttl: ttl}
@@ -243,21 +267,30 @@ func (o *oracle) anchored(w oracleWorld, op TimedOp, n int, ttl int64, alone boo
 		if o.Late != Unbounded {
 			w.atMost(a.end, a.start, ttl*o.long+o.Late*o.scale)
 		}
-		if wait && alone {
+		if wait && alone && o.flaw != "granted after it lapsed" {
 			w.below(n, a.end, 0)
 		}
-	} else if wait && alone && o.Late != Unbounded {
+	} else if wait && alone && o.Late != Unbounded && o.flaw != "granted after it lapsed" {
 		w.below(n, a.start, ttl*o.long+o.Late*o.scale)
 	}
 	w.anchors = append(w.anchors, a)
 	w.phase = oracleTenure
-	w.largest = max(w.largest, ttl)
+	if w.largest = max(w.largest, ttl); o.flaw == "a restart knows the last TTL only" {
+		w.largest = ttl
+	}
 	return w
 }
 
 // tokens is what a new tenure may get.
 func (o *oracle) tokens(w oracleWorld, op TimedOp) (ts []uint64) {
 	top := w.token + 1
+	if o.flaw == "a token may come again" {
+		defer func() {
+			if op.Outcome == TimedUnknown || op.Token == w.token {
+				ts = append(ts, w.token)
+			}
+		}()
+	}
 	switch o.Tokens {
 	case TokensNone:
 		return []uint64{0}
@@ -279,6 +312,14 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 	done := unknown || op.Outcome == TimedOK
 	mine := w.phase != oracleFree && w.holder == op.Owner &&
 		(o.Tokens == TokensNone || w.token == op.Token || op.Kind == TimedAcquire && unknown)
+	switch o.flaw {
+	case "any owner":
+		mine = w.phase != oracleFree && (o.Tokens == TokensNone || w.token == op.Token || op.Kind == TimedAcquire && unknown)
+	case "any token":
+		mine = w.phase != oracleFree && w.holder == op.Owner
+	case "no retry":
+		mine = mine && op.Kind != TimedAcquire
+	}
 	switch op.Kind {
 	case TimedAcquire, TimedRenew:
 		if done && mine {
@@ -294,7 +335,9 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 	case TimedRelease:
 		if done && mine {
 			for _, v := range o.held(w, n) {
-				v.phase = oracleFree
+				if o.flaw != "a release frees nothing" {
+					v.phase = oracleFree
+				}
 				ways = append(ways, v)
 			}
 		}
@@ -306,6 +349,9 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 		switch {
 		case unknown:
 			ways = append(ways, o.noticed(w, n)...)
+		case op.Holder != 0 && op.Holder != w.holder && o.flaw == "a get names anybody",
+			op.Holder == w.holder && op.HolderToken != w.token && o.flaw == "a get tells any token":
+			ways = append(ways, o.held(w, n)...)
 		case op.Holder == 0 && w.phase == oracleFree:
 			ways = append(ways, w)
 		case op.Holder == 0:
@@ -317,13 +363,19 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 		w = w.clone()
 		switch w.phase {
 		case oracleTenure:
-			w = o.anchored(w, op, n, w.largest, true)
+			if o.flaw != "a restart restarts no TTL" {
+				w = o.anchored(w, op, n, w.largest, true)
+			}
 		case oracleLapsed:
-			w.lapse = n
+			if o.flaw != "a restart restarts no delay" {
+				w.lapse = n
+			}
 		}
 		ways = append(ways, w)
 	case TimedDelete:
-		w.phase = oracleFree
+		if o.flaw != "a deletion frees nothing" {
+			w.phase = oracleFree
+		}
 		ways = append(ways, w)
 	}
 
@@ -333,7 +385,7 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 	if op.Kind == TimedRenew || op.Kind == TimedRelease || op.Kind == TimedWrite {
 		if unknown || op.Outcome == TimedRefused {
 			ways = append(ways, o.noticed(w, n)...)
-			if !mine || w.phase == oracleFree {
+			if !mine || w.phase == oracleFree || o.flaw == "refuses whom it likes" {
 				ways = append(ways, w)
 			}
 		}
@@ -353,7 +405,11 @@ func (o *oracle) acquired(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 		for _, v := range before {
 			if w.phase != oracleFree && o.LockDelay > 0 {
 				v = v.clone()
-				v.atMost(v.lapse, n, -o.LockDelay*o.short)
+				if o.flaw == "granted only after the delay" {
+					v.below(v.lapse, n, -o.LockDelay*o.short)
+				} else {
+					v.atMost(v.lapse, n, -o.LockDelay*o.short)
+				}
 			}
 			for _, t := range o.tokens(w, op) {
 				v.token, v.holder, v.largest = t, op.Owner, 0
@@ -361,7 +417,8 @@ func (o *oracle) acquired(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 			}
 		}
 	case TimedHeld:
-		if w.holder != op.Owner && (!named || w.holder == op.Holder) {
+		own, named := w.holder == op.Owner && o.flaw != "refused as held by himself", named && o.flaw != "a refusal names anybody"
+		if !own && (!named || w.holder == op.Holder) {
 			ways = append(ways, o.held(w, n)...)
 		}
 	}
