@@ -36,7 +36,8 @@ func ExampleCheck() {
 	// Output:
 	// early.jsonl: lease: violated, 2 operations in 1 partition
 	//   lease "shard-1": violated: no order of the operations explains line 5: process 1: acquire key=shard-1 owner=b#1 ttl=2000000000 → ok token=11
-	//   belief-safety: "a#1" (token 10) and "b#1" (token 11) both led "shard-1" for 999ms: the store granted the lease before it could have lapsed; blame the store (line 3, line 5)
+	//   overlap: "a#1" (token 10) and "b#1" (token 11) both led "shard-1" for 999ms: the store granted the lease before it could have lapsed; blame the store (line 3, line 5)
+	//   taken-early: "shard-1" was granted to "b#1" (token 11) at least 999ms before the TTL of "a#1" (token 10) can have run out; blame the store (line 3, line 5)
 }
 
 func ExampleParseModel() {
