@@ -32,6 +32,7 @@ const (
 	checkUngranted   = "led-ungranted"
 	checkContinuity  = "continuity"
 	checkTakenEarly  = "taken-early"
+	checkLapsedEarly = "lapsed-early"
 	checkOrphan      = "orphan-lease"
 	checkTwoOwners   = "two-owners"
 	checkNotRising   = "token-not-rising"
@@ -65,6 +66,9 @@ var checks = [...]CheckInfo{
 	{checkTakenEarly, model.BeliefOwnership, []Party{BlameStore},
 		"the store granted the lease, or a slot of it, to another before the TTL of the last grant or renewal can have run out",
 		"Gray & Cheriton (1989); a store that forgets TTLs at restart or change of its leader (Jepsen, etcd and Hazelcast locks)"},
+	{checkLapsedEarly, model.BeliefOwnership, []Party{BlameStore},
+		"an owner was refused as no longer holding the lease before the TTL of its last grant or renewal can have run out, though nobody released or deleted it",
+		"Gray & Cheriton (1989); a lease revoked by a new leader of the store; etcd's lock in Knossos's corpus, with the TTL taken for longer than it was"},
 	{checkOrphan, model.Availability, []Party{BlameStore},
 		"a lease was still held when the TTL of all that is on record had run out, with the lateness that meta promises",
 		"a deposed or restarted store that never expires leases; ephemeral nodes of ZooKeeper that outlive their session"},

@@ -166,8 +166,8 @@ func TestEtcdLockIsALease(t *testing.T) {
 	for _, file := range []string{"knossos/data/mutex/bad/etcd.edn", "elle-cli/histories/knossos/mutex/bad/etcd.json"} {
 		for ttl, want := range map[time.Duration]linearizability.Result{2 * time.Second: linearizability.Holds, 10 * time.Second: linearizability.Violated} {
 			v := check(t, filepath.Join(dir, file), linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelLease}, TTL: ttl})
-			if v.Result != want || v.Reading == "" || found(v, "taken-early") != (want == linearizability.Violated) {
-				t.Errorf("TTL %v: want %s by a reading that is named, and taken-early if it is violated: %s", ttl, want, v)
+			if v.Result != want || v.Reading == "" || found(v, "lapsed-early") != (want == linearizability.Violated) {
+				t.Errorf("TTL %v: want %s by a reading that is named, and lapsed-early if it is violated: %s", ttl, want, v)
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func (r *report) early() {
 			if a != nil && r.same(a.shown, b) {
 				a = other
 			}
-			if a == nil || a.until == NoTime || b.to+2*r.meta.Eps >= a.until || r.deleted(a, b) {
+			if a == nil || a.until == NoTime || b.to+2*r.meta.Eps >= a.until || r.deleted(a.shown, b) {
 				continue
 			}
 			r.add(Finding{
@@ -186,6 +186,26 @@ func (r *report) early() {
 					duration(a.until-b.to), quote(a.shown.owner), r.under(a.shown)),
 			}, a.shown, b)
 		}
+	}
+}
+
+// lapsed reports owners that were refused what they must still have held.
+func (r *report) lapsed() {
+	var all []refusal
+	for _, list := range r.sweep.refused {
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b refusal) int { return cmp.Compare(a.shown.call, b.shown.call) })
+	for _, x := range all {
+		f := x.shown
+		if r.deleted(x.last, f) {
+			continue
+		}
+		r.add(Finding{
+			Check: checkLapsedEarly, Key: f.key, Blame: BlameStore, Violates: true,
+			Text: fmt.Sprintf("%s was told that it no longer held %s%s at least %v before the TTL of its last grant or renewal can have run out",
+				quote(f.owner), quote(f.key), r.under(f), duration(x.until-f.to)),
+		}, x.last, f)
 	}
 }
 
@@ -203,9 +223,9 @@ func (r *report) under(f *fact) string {
 }
 
 // deleted reports whether an operator may have ended the tenure of a before b.
-func (r *report) deleted(a *extent, b *fact) bool {
+func (r *report) deleted(a, b *fact) bool {
 	return slices.ContainsFunc(r.sweep.deletes, func(d moment) bool {
-		return d.key == b.key && d.call < b.ret && d.ret > a.shown.call
+		return d.key == b.key && d.call < b.ret && d.ret > a.call
 	})
 }
 

@@ -117,6 +117,7 @@ func (x *facts) judge() (beliefs []term, found []Finding) {
 	r.led()
 	r.continuity()
 	r.early()
+	r.lapsed()
 	r.orphans()
 	r.tokens()
 	r.gaps()

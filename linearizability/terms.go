@@ -27,6 +27,7 @@ type term struct {
 	closed   int64  // when the owner gave the lease up, or learned that it had lost it; Unbounded if never
 	waived   string // why it may overlap with another; empty if it may not
 	shown    *fact  // the lead, or the acquire
+	last     *fact  // the last acquire or renewal that succeeded
 }
 
 // extent is what one grant or renewal says: since place, nobody else may be
@@ -50,7 +51,7 @@ type moment struct {
 // follow returns what the facts of leases say in the order of time. Nothing, if
 // they have no times.
 func (x *facts) follow() *sweep {
-	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), hopes: make(map[granted]int64), leads: make(map[string]bool), extents: make(map[slotName][]extent)}
+	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), extents: make(map[slotName][]extent)}
 	var moments []moment
 	for i := range x.all {
 		f := &x.all[i]
@@ -153,6 +154,7 @@ type sweep struct {
 	fenced  map[fence]moment // the last
 	deletes []moment
 	gone    map[granted]leave
+	refused map[granted][]refusal
 	hopes   map[granted]int64 // until when unknown acquires (token 0) and renewals let their owner believe, had it learned of them
 	leads   map[string]bool   // the leases of which beliefs are on record
 	extents map[slotName][]extent
@@ -172,6 +174,35 @@ func (s *sweep) hope(f *fact) {
 // place until which one of its releases may take effect.
 type leave struct{ time, until int64 }
 
+// refusal is an answer that somebody does not hold what it must still have held.
+type refusal struct {
+	until int64 // when its last grant or renewal can have lapsed
+	last  *fact // that
+	shown *fact // the refused renewal or release
+}
+
+// refuse notes a refusal, if nothing but a lapse can be its reason.
+func (s *sweep) refuse(t *term, m moment, holds granted) {
+	if m.kind != factRenew && m.kind != factRelease {
+		return
+	}
+	// What was answered before the call counts, and no release before the answer.
+	if t.last.ret < m.call && s.gone[holds].until <= t.asked && t.end > m.to+2*s.meta.Eps {
+		s.refused[holds] = append(s.refused[holds], refusal{t.end, t.last, m.fact})
+	}
+}
+
+// release notes that an owner gave up what it held under a token.
+func (s *sweep) release(m moment, holds granted) {
+	gone, again := s.gone[holds]
+	if !again {
+		gone.time = m.time
+	}
+	s.gone[holds] = leave{gone.time, max(gone.until, m.ret)}
+	// It may be why one under way was refused.
+	s.refused[holds] = slices.DeleteFunc(s.refused[holds], func(r refusal) bool { return r.shown != m.fact && m.call < r.shown.ret })
+}
+
 func (s *sweep) take(m moment) {
 	by := holding{m.key, m.owner}
 	i, open := s.open[by]
@@ -180,14 +211,13 @@ func (s *sweep) take(m moment) {
 		carried = m.number
 	}
 	holds := granted{m.key, m.owner, carried}
-	if m.kind == factRelease && m.sent {
-		gone, again := s.gone[holds]
-		if !again {
-			gone.time = m.time
-		}
-		s.gone[holds] = leave{gone.time, max(gone.until, m.ret)}
-	}
 	mine := open && s.terms[i].now == carried && m.time < s.terms[i].end
+	if mine && m.Type == Fail && m.sent {
+		s.refuse(&s.terms[i], m, holds)
+	}
+	if m.kind == factRelease && m.sent {
+		s.release(m, holds)
+	}
 	switch {
 	case m.kind == factLead:
 		s.lead(m)
@@ -232,6 +262,7 @@ func (s *sweep) redraw(i int, m moment) {
 
 func (s *sweep) extend(i int, m moment, e extent) {
 	e.place, e.until, e.term, e.shown = m.place, s.window(m.fact), i, m.fact
+	s.terms[i].last = m.fact
 	name := slotName{s.terms[i].key, s.terms[i].slot}
 	s.extents[name] = append(s.extents[name], e)
 }
