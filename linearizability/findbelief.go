@@ -97,7 +97,7 @@ func (r *report) overstayed() {
 			f.Violates = false
 			f.Text += ": within the error of the time stamps"
 		}
-		r.add(f, t.shown)
+		r.add(f, t.last, t.shown)
 	}
 }
 

@@ -86,13 +86,13 @@ func (r *report) add(f Finding, shown ...*fact) {
 	f.Invariant = checkNamed(f.Check).Invariant
 	var at []place
 	for _, x := range shown {
-		if x.Return >= 0 && x.kind != factLead {
-			at = append(at, x.returned)
-		} else {
-			at = append(at, x.called)
-		}
-		if f.Check == checkRenamed || f.Check == checkRetoken || f.Check == checkOverstayed && x.kind == factLead {
+		switch {
+		case f.Check == checkRenamed, f.Check == checkRetoken, f.Check == checkOverstayed && x.kind == factLead:
 			at = append(at, x.called, x.returned)
+		case x.Return < 0, x.kind == factLead, f.Check == checkOverstayed: // a TTL counts from the call
+			at = append(at, x.called)
+		default:
+			at = append(at, x.returned)
 		}
 	}
 	slices.SortFunc(at, func(a, b place) int { return cmp.Compare(a.index, b.index) })

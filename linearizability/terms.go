@@ -27,7 +27,7 @@ type term struct {
 	closed   int64  // when the owner gave the lease up, or learned that it had lost it; Unbounded if never
 	waived   string // why it may overlap with another; empty if it may not
 	shown    *fact  // the lead, or the acquire
-	last     *fact  // the last acquire or renewal that succeeded
+	last     *fact  // the last acquire or renewal that succeeded, if one is on record
 }
 
 // extent is what one grant or renewal says: since place, nobody else may be
@@ -105,7 +105,10 @@ func (s *sweep) beliefs() []term {
 			for _, token := range []uint64{t.token, t.now} {
 				by, longest := granted{t.key, t.owner, token}, *t
 				if d, ok := derived[by]; ok {
-					longest.end, longest.asked = max(d.end, t.end), min(d.asked, t.asked)
+					if d.end > t.end {
+						longest = d
+					}
+					longest.asked = min(d.asked, t.asked)
 				}
 				derived[by] = longest
 			}
@@ -114,7 +117,7 @@ func (s *sweep) beliefs() []term {
 	for i := range terms {
 		t := &terms[i]
 		if d, ok := derived[granted{t.key, t.owner, t.token}]; t.led && ok {
-			t.entitled, t.asked = d.end, min(t.asked, d.asked)
+			t.entitled, t.asked, t.last = d.end, min(t.asked, d.asked), d.last
 			if t.slot == noSlot {
 				t.slot = d.slot
 			}
@@ -170,6 +173,12 @@ func (s *sweep) hope(f *fact) {
 	s.hopes[by] = max(s.hopes[by], s.window(f))
 }
 
+// asked reports whether an owner may hold a lease by an acquire of unknown outcome.
+func (s *sweep) asked(by holding) bool {
+	_, ok := s.hopes[granted{by.key, by.owner, 0}]
+	return ok
+}
+
 // leave is when an owner gave up a token: the call of its first release, and the
 // place until which one of its releases may take effect.
 type leave struct{ time, until int64 }
@@ -183,8 +192,8 @@ type refusal struct {
 
 // refuse notes a refusal, if nothing but a lapse can be its reason.
 func (s *sweep) refuse(t *term, m moment, holds granted) {
-	if m.kind != factRenew && m.kind != factRelease {
-		return
+	if _, drew := s.hopes[holds]; m.kind != factRenew && m.kind != factRelease || drew && s.meta.Slots > 0 {
+		return // or an unknown renewal has replaced the token
 	}
 	// What was answered before the call counts, and no release before the answer.
 	if t.last.ret < m.call && s.gone[holds].until <= t.asked && t.end > m.to+2*s.meta.Eps {
@@ -212,7 +221,10 @@ func (s *sweep) take(m moment) {
 	}
 	holds := granted{m.key, m.owner, carried}
 	mine := open && s.terms[i].now == carried && m.time < s.terms[i].end
-	if mine && m.Type == Fail && m.sent {
+	if open && s.meta.Slots > 0 && (m.kind == factRelease || m.draws) {
+		mine = m.time < s.terms[i].end // what it carries may be what an unknown renewal drew
+	}
+	if mine && s.terms[i].now == carried && m.Type == Fail && m.sent {
 		s.refuse(&s.terms[i], m, holds)
 	}
 	if m.kind == factRelease && m.sent {
@@ -236,10 +248,18 @@ func (s *sweep) take(m moment) {
 		s.redraw(i, m)
 	case m.Type != OK:
 	case m.call < s.gone[holds].until: // it may be what was given up
+	case m.found: // held, but for how long is not said
+		if open {
+			s.terms[i].now = m.token
+		}
 	case mine:
 		s.terms[i].end = max(s.terms[i].end, s.window(m.fact))
 		s.extend(i, m, extent{})
-	case m.kind == factAcquire && m.time < s.window(m.fact): // else it came too late to be believed
+	case m.kind == factRenew && !s.asked(by): // it renews what it was never granted
+	case m.time < s.window(m.fact): // else it came too late to be believed
+		if open { // whoever leads under a new token has stopped under the old one
+			s.terms[i].end = min(s.terms[i].end, m.time)
+		}
 		s.open[by] = len(s.terms)
 		s.terms = append(s.terms, term{
 			key: m.key, owner: m.owner, slot: m.slot, token: m.token, now: m.token,
