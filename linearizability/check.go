@@ -47,6 +47,10 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 			return Verdict{}, err
 		}
 	}
+	if o.Model.Name == ModelFencepost && isQueenLease(&h) {
+		v.Reading = queenLeaseReading
+		h = QueenLease(h)
+	}
 	v.source = &h
 	d, err := digestOf(&h, o)
 	if err != nil {
@@ -89,8 +93,7 @@ func (v *Verdict) decide(ctx context.Context, d *digest, effects []int) error {
 		v.Activity.Operations += d.parts[i].operations
 	}
 	if d.leases {
-		v.beliefs = d.facts.terms()
-		v.Findings = d.facts.findings(v.beliefs)
+		v.beliefs, v.Findings = d.facts.judge()
 	}
 	if err := v.tell(); err != nil {
 		return err
@@ -125,11 +128,14 @@ func (v *Verdict) sum(d *digest) {
 	lacks := v.Activity.lacks(d.options.AtLeast)
 	p := slices.IndexFunc(v.Partitions, func(p Partition) bool { return p.Result == Violated })
 	f := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Violates })
+	recorder := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Blame == BlameRecorder })
 	switch {
 	case p >= 0:
 		v.Result, v.Reason = Violated, v.Partitions[p].name()+": "+v.Partitions[p].Reason
 	case f >= 0:
 		v.Result, v.Reason = Violated, v.Findings[f].String()
+	case recorder >= 0:
+		v.Result, v.Reason = Unknown, "the recording contradicts itself: "+v.Findings[recorder].String()
 	case unknown > 0:
 		v.Result, v.Reason = Unknown, fmt.Sprintf("%d of %d partitions undecided", unknown, len(v.Partitions))
 	case lacks != "":

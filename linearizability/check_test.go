@@ -163,11 +163,11 @@ const takeover = `{"index":0,"time":0,"process":0,"type":"invoke","f":"acquire",
 
 func TestTooLittleActivityIsUnknown(t *testing.T) {
 	o := Options{Model: Model{Name: ModelFencepost}, TTL: 20}
-	o.AtLeast = Activity{Operations: 4, Takeovers: 1, Writes: 1, Stale: 1}
+	o.AtLeast = Activity{Operations: 4, Takeovers: 1, Writes: 1, Stale: 1, Lapses: 1}
 	if v := mustCheck(t, mustRead(t, takeover), o); v.Result != Holds || v.Activity != o.AtLeast {
 		t.Errorf("%s, %+v, want that it holds with just that activity", v, v.Activity)
 	}
-	for _, more := range []Activity{{Operations: 5}, {Takeovers: 2}, {Writes: 2}, {Stale: 2}} {
+	for _, more := range []Activity{{Operations: 5}, {Takeovers: 2}, {Writes: 2}, {Stale: 2}, {Renewals: 1}, {Lapses: 2}, {Unknown: 1}} {
 		o.AtLeast = more
 		if v := mustCheck(t, mustRead(t, takeover), o); v.Result != Unknown || !strings.Contains(v.Reason, "too little") {
 			t.Errorf("at least %+v: %s, want unknown", more, v)
@@ -326,13 +326,17 @@ func TestVerdictIsJSON(t *testing.T) {
 	var got struct {
 		Verdict    string
 		Partitions []struct{ Verdict, Key, Model string }
-		Findings   []struct{ Invariant, Blame string }
+		Findings   []struct {
+			Check, Invariant, Blame string
+			Shows                   []string
+		}
 	}
 	if err := json.Unmarshal(b, &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Verdict != "violated" || len(got.Partitions) != 2 || got.Partitions[0].Verdict != "violated" || got.Partitions[1].Verdict != "holds" ||
-		len(got.Findings) != 1 || got.Findings[0].Invariant != "belief-safety" || got.Findings[0].Blame != "store" {
+		len(got.Findings) != 2 || got.Findings[0].Check != "overlap" || got.Findings[0].Invariant != "belief-safety" || got.Findings[0].Blame != "store" ||
+		got.Findings[1].Check != "taken-early" || len(got.Findings[1].Shows) != 2 || !strings.Contains(got.Findings[1].Shows[1], `"token":2`) {
 		t.Errorf("got %s", b)
 	}
 }

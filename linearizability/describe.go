@@ -1,9 +1,6 @@
 package linearizability
 
-import (
-	"fmt"
-	"maps"
-)
+import "fmt"
 
 // String says what an operation was, with all its fields.
 func (o *operation) String() string {
@@ -44,7 +41,7 @@ func (o *operation) label() string {
 	s := o.invoked.F
 	for _, name := range [...]string{"token", "k", "v", "value"} {
 		if v := o.invoked.Field(name); !v.IsNil() {
-			s += " " + short(v)
+			s += " " + brief(v)
 		}
 	}
 	if o.ended == nil || o.Type == Info {
@@ -59,7 +56,7 @@ func (o *operation) label() string {
 	told := ""
 	for _, name := range [...]string{"token", "owner", "holder", "highest", "v", "value"} {
 		if v := o.ended.Field(name); !v.IsNil() && !v.Equal(o.invoked.Field(name)) {
-			told += " " + short(v)
+			told += " " + brief(v)
 		}
 	}
 	if told != "" {
@@ -68,7 +65,7 @@ func (o *operation) label() string {
 	return s
 }
 
-func short(v Value) string {
+func brief(v Value) string {
 	text, ok := v.Word()
 	if !ok {
 		text = v.String()
@@ -91,22 +88,28 @@ func (o *operation) where() string {
 	return fmt.Sprintf("event %d", e.Index)
 }
 
-// tell says in words where each violated partition has no explanation.
+// tell puts into words where each violated partition has no explanation, and
+// what findings show: it reads the events in question once more.
 func (v *Verdict) tell() error {
-	stuck := make(map[int]*operation) // by position of the call
-	until := -1
+	stuck, ends := make(map[int]*operation), make(map[int]*operation) // by position of the call, and of the return
+	last := -1
 	for _, p := range v.Partitions {
 		if p.Result == Violated && p.Reason == "" {
-			stuck[p.stuck.Call] = &operation{span: span{Op: p.stuck}}
-			until = max(until, p.stuck.Return)
+			o := &operation{span: span{Op: p.stuck}}
+			stuck[p.stuck.Call], ends[p.stuck.Return] = o, o
+			last = max(last, p.stuck.Return)
 		}
 	}
-	if len(stuck) == 0 {
-		return nil
+	shown := make(map[int64]string) // by index
+	until := int64(-1)
+	for _, f := range v.Findings {
+		for _, index := range f.Indexes {
+			shown[index] = ""
+			until = max(until, index)
+		}
 	}
-	ends := make(map[int]*operation, len(stuck))
-	for o := range maps.Values(stuck) {
-		ends[o.Return] = o
+	if last < 0 && until < 0 {
+		return nil
 	}
 	err := v.source.events(func(pos int, e *Event) bool {
 		if o := stuck[pos]; o != nil {
@@ -115,10 +118,19 @@ func (v *Verdict) tell() error {
 		if o := ends[pos]; o != nil {
 			o.ended = e.clone()
 		}
-		return pos < until
+		if _, ok := shown[e.Index]; ok {
+			shown[e.Index] = string(e.appendJSON(nil))
+		}
+		return pos < last || e.Index < until
 	})
 	if err != nil {
 		return err
+	}
+	for i := range v.Findings {
+		f := &v.Findings[i]
+		for _, index := range f.Indexes {
+			f.Shows = append(f.Shows, shown[index])
+		}
 	}
 	for i := range v.Partitions {
 		p := &v.Partitions[i]

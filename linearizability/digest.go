@@ -57,7 +57,7 @@ func newDigest(file string, meta *Meta, o Options) (*digest, error) {
 		o.Memory = DefaultMemory
 	}
 	d := &digest{
-		file: file, meta: meta, options: o, families: families(o.Model), index: make(map[partName]int),
+		file: file, meta: meta, options: o, families: slotted(families(o.Model), meta), index: make(map[partName]int),
 		leases: o.Model.Name == ModelLease || o.Model.Name == ModelFencepost, facts: facts{meta: meta},
 	}
 	if d.families == nil {

@@ -35,7 +35,15 @@
 //	write       key, owner, token, k, v                                    stale (may name highest), not-carried
 //	fence       key, owner, token                                          stale (may name highest), not-carried
 //	read        key, k                     v
+//	landed      (key)                      records: all that landed, in order, each with key, owner, token, id, slot
 //	lead        key, owner, token: belief begins; ok: belief ends
+//
+// A lease that several may hold at once has slots in meta, and each answer of it
+// names its slot, from 0; a get then lists holders, each with slot, owner, token.
+// A renewal of such a lease may draw a new token: it carries from, and ok the new
+// token; its TTL then replaces the running one. Its acquire may say, by already,
+// whether it found an earlier grant of its owner. A write may have an id, by
+// which landed knows it.
 //
 // Lapsed and lost are one piece of evidence: this owner does not hold the lease
 // under this token. Every f may also fail as not-sent, or as invalid (refused
@@ -102,7 +110,9 @@
 // have had (Lowe's just-in-time linearization), which also copes with unknown
 // outcomes. A history falls into partitions that are judged each
 // by itself: one for each lease, storage, key. For a violated partition the
-// verdict names the first return that no order explains.
+// verdict names the first return that no order explains. What no order shows, or
+// does not name, is found by [Checks], each with the lines that prove it and whom
+// to blame.
 //
 // [Kleppmann, "How to do distributed locking", 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 package linearizability

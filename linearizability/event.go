@@ -190,6 +190,11 @@ func readMeta(fields []Field) (Meta, error) {
 			m.Journal, err = flag(f)
 		case "barrier":
 			m.Barrier, err = flag(f)
+		case "slots":
+			n, ok := f.Value.Int()
+			if m.Slots = int(n); !ok || n < 0 || n > maxSlots {
+				err = badField("slots", "want the number of slots of a lease, 0 to %d, not %s", maxSlots, quote(f.Value.String()))
+			}
 		case "first":
 			var ok bool
 			if m.First, ok = f.Value.Uint(); !f.Value.IsNil() && (!ok || m.First == 0) {
@@ -253,6 +258,9 @@ func (m Meta) fields() []Field {
 	if m.Barrier {
 		fs = append(fs, Field{"barrier", Bool(true)})
 	}
+	if m.Slots > 0 {
+		fs = append(fs, Field{"slots", Int(int64(m.Slots))})
+	}
 	if m.Journal {
 		fs = append(fs, Field{"journal", Bool(true)})
 	}
@@ -272,5 +280,5 @@ func (m Meta) isDefault() bool {
 	d := DefaultMeta()
 	return len(m.Extra) == 0 && m.Drift == d.Drift && m.Early == d.Early && m.Late == d.Late && m.Eps == d.Eps &&
 		m.Tokens == d.Tokens && m.Anchor == d.Anchor && m.LockDelay == d.LockDelay &&
-		m.RenewAfterLapse == d.RenewAfterLapse && m.First == d.First && m.Barrier == d.Barrier
+		m.RenewAfterLapse == d.RenewAfterLapse && m.First == d.First && m.Barrier == d.Barrier && m.Slots == d.Slots
 }

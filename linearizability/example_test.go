@@ -37,7 +37,8 @@ func ExampleCheck() {
 	// Output:
 	// early.jsonl: lease: violated, 2 operations in 1 partition
 	//   lease "shard-1": violated: no order of the operations explains line 5: process 1: acquire key=shard-1 owner=b#1 ttl=2000000000 → ok token=11
-	//   belief-safety: "a#1" (token 10) and "b#1" (token 11) both led "shard-1" for 999ms: the store granted the lease before it could have lapsed; blame the store (line 3, line 5)
+	//   overlap: "a#1" (token 10) and "b#1" (token 11) both led "shard-1" for 999ms: the store granted the lease before it could have lapsed; blame the store (line 3, line 5)
+	//   taken-early: "shard-1" was granted to "b#1" (token 11) at least 999ms before the TTL of "a#1" (token 10) can have run out; blame the store (line 3, line 5)
 }
 
 func ExampleParseModel() {
@@ -175,4 +176,47 @@ func ExampleHistory_Validate() {
 	fmt.Println(h.Validate())
 	// Output:
 	// h:2: field "process": 3 calls "read" while its "read" of line 1 is open
+}
+
+// A finding names its anomaly by one of these.
+func ExampleChecks() {
+	for _, c := range linearizability.Checks() {
+		fmt.Printf("%-20s %-25s %v\n", c.Name, c.Invariant, c.Blame)
+	}
+	// Output:
+	// overlap              belief-safety             [store client]
+	// overstayed           belief-implies-ownership  [client]
+	// led-ungranted        belief-implies-ownership  [client]
+	// continuity           continuity                [client]
+	// taken-early          belief-implies-ownership  [store]
+	// lapsed-early         belief-implies-ownership  [store]
+	// orphan-lease         availability              [store]
+	// two-owners           token-monotonicity        [store client]
+	// token-not-rising     token-monotonicity        [store]
+	// token-gap            token-monotonicity        [store]
+	// token-granted-twice  token-monotonicity        [store]
+	// already-from-nowhere token-monotonicity        [store]
+	// slot-out-of-range    belief-safety             [store]
+	// stale-write-landed   storage-safety            [storage]
+	// write-before-barrier barrier                   [client]
+	// write-ungranted      attribution               [client]
+	// phantom              durability                [storage]
+	// lost-write           durability                [storage]
+	// owner-misrecorded    none                      [recorder]
+	// token-misrecorded    none                      [recorder]
+}
+
+// Check reads such a history by itself; what it makes of it is a history of a
+// lease with slots.
+func ExampleQueenLease() {
+	h, err := linearizability.Read(strings.NewReader(`{"index":0,"time":0,"process":0,"type":"invoke","f":"acquire","key":"jl0"}
+{"index":1,"time":1000000000,"process":0,"type":"ok","f":"acquire","owner":"A","ttl":2000000000,"token":10,"slot":0,"already":false,"key":"jl0"}
+`), "queen.jsonl")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h = linearizability.QueenLease(h)
+	fmt.Println(h.Meta.Slots, h.Meta.Tokens, h.Events[0].Field("owner"), h.Events[0].Field("ttl"))
+	// Output: 1 rising "A" 2000000000
 }

@@ -114,6 +114,9 @@ type Meta struct {
 	RenewAfterLapse bool   // an owner may renew a lapsed lease that nobody took
 	First           uint64 // the first token granted; 0: any
 	Barrier         bool   // clients fence the storages they write to before they lead
+	// Slots is how many may hold one lease at once, each in a slot of its own; 0
+	// for a lease without slots.
+	Slots int
 	// Journal says that times step back somewhere, as Jepsen's do: it stamps an
 	// event first and puts it in order after. The order is then the journal's,
 	// and an operation lies within its events both by order and by time.

@@ -59,6 +59,9 @@ type Activity struct {
 	Takeovers  int `json:"takeovers"`  // grants of a lease to another owner than the one before
 	Writes     int `json:"writes"`     // under a fencing token that landed
 	Stale      int `json:"stale"`      // writes and fences refused as stale
+	Renewals   int `json:"renewals"`   // that succeeded
+	Lapses     int `json:"lapses"`     // tenures that ended by themselves, as an answer or the next grant shows
+	Unknown    int `json:"unknown"`    // operations with unknown outcome
 }
 
 // lacks says in what a falls short of want; empty if in nothing.
@@ -72,6 +75,9 @@ func (a Activity) lacks(want Activity) string {
 		{"takeovers", a.Takeovers, want.Takeovers},
 		{"fenced writes", a.Writes, want.Writes},
 		{"stale writes refused", a.Stale, want.Stale},
+		{"renewals", a.Renewals, want.Renewals},
+		{"lapses", a.Lapses, want.Lapses},
+		{"unknown outcomes", a.Unknown, want.Unknown},
 	} {
 		if c.have < c.min {
 			short = append(short, fmt.Sprintf("%d %s where at least %d were asked for", c.have, c.what, c.min))
