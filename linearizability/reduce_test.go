@@ -341,7 +341,7 @@ func plantedHistories() []planted {
 			token, _ := e.Field("token").Uint()
 			set(e, "token", Uint(token+1))
 		})},
-		{"held by somebody long gone, 5% unknown", "fencepost", lease(false, 0.05, func(rng *rand.Rand, h *History) {
+		{"held by somebody long gone", "fencepost", lease(false, 0, func(rng *rand.Rand, h *History) {
 			set(late(rng, h, func(e *Event) bool { return e.Type == Fail && e.F == "acquire" }), "holder", String("c0#1"))
 		})},
 		{"zombie write", "fencepost", lease(false, 0, func(rng *rand.Rand, h *History) {
