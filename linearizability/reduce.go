@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ErrNotViolated is what Reduce returns for a history that Check does not find
@@ -101,6 +102,8 @@ type reducer struct {
 	rules rules
 	ops   []reducible
 	next  int64 // the next process number that nobody has
+	// longest is the longest TTL that an owner asked for.
+	longest map[string]time.Duration
 }
 
 // reducible is an operation that Reduce may weaken.
