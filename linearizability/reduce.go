@@ -17,8 +17,8 @@ var ErrNotViolated = errors.New("not violated: there is nothing to reduce")
 // every machine.
 const reduceMemory = 32 << 20
 
-// maxUnsure is how many unknown outcomes a candidate may have that has fewer
-// known ones: it can hardly be refuted, and not soon.
+// maxUnsure is how many unknown outcomes a candidate may have, unless it has
+// eight times as many known ones: with more it is hardly refuted, and not soon.
 const maxUnsure = 32
 
 // Reduce finds a small part of a violated history that still cannot be
@@ -259,7 +259,7 @@ func (c *candidate) history() History {
 
 // violated reports whether nothing explains the candidate.
 func (c *candidate) violated(ctx context.Context) bool {
-	if len(c.known) == 0 || len(c.unsure) > max(maxUnsure, len(c.known)) {
+	if len(c.known) == 0 || len(c.unsure) > max(maxUnsure, len(c.known)/8) {
 		return false
 	}
 	v, err := Check(ctx, c.history(), c.r.o)
