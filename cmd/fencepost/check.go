@@ -2,25 +2,36 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"fencepost/linearizability"
+	"fencepost/linearizability/report"
 )
 
 type checkCmd struct {
-	Files   []string      `arg:"" help:"History files; - reads standard input."`
-	Model   string        `help:"What the history is of: fencepost (leases and fenced storages together), lease, storage, register(INIT), cas-register(INIT), mutex, owner-mutex, kv." default:"fencepost"`
-	TTL     time.Duration `help:"TTL of a lease whose events carry none."`
-	Drift   float64       `help:"Bound on the rate error of the store's clock against the recorder's, such as 0.0002."`
-	Ignore  []string      `help:"Operations to leave out."`
-	Timeout time.Duration `help:"Time for one file; a check that runs out of it says unknown." default:"1m"`
-	HTML    string        `help:"Write a picture of the failing part to this file." type:"path"`
-	JSON    bool          `help:"Print one JSON object a file instead of text."`
+	Files   []string       `arg:"" optional:"" help:"History files, directories, quoted globs such as 'runs/**/*.edn'; - reads standard input."`
+	Model   string         `help:"What the history is of: fencepost (leases and fenced storages together), lease, storage, register(INIT), cas-register(INIT), mutex, owner-mutex, kv." default:"fencepost"`
+	TTL     time.Duration  `help:"TTL of a lease whose events carry none."`
+	Drift   float64        `help:"Bound on the rate error of the store's clock against the recorder's, such as 0.0002."`
+	Ignore  []string       `help:"Operations to leave out."`
+	AtLeast map[string]int `help:"A history in which less happened is unknown, however legal: operations, takeovers, writes, stale, such as takeovers=1,writes=10." mapsep:"," placeholder:"WHAT=N"`
+	Timeout time.Duration  `help:"Time for one file; a check that runs out of it says unknown." default:"1m"`
+	FailOn  string         `help:"What exits 1: violated, or unknown too." enum:"violated,unknown" default:"violated"`
+
+	JSON        bool   `help:"Print one JSON object a file and one in the end, a line each, instead of text."`
+	Schema      bool   `help:"Print the JSON Schema of --json and end."`
+	JUnit       string `name:"junit" help:"Write JUnit XML to this file: a test for each history." type:"path"`
+	Annotations *bool  `help:"Print GitHub workflow commands that annotate the lines. On where GITHUB_ACTIONS is true." negatable:""`
+	HTML        string `help:"Write a picture of the failing part to this file; for many files, one for each that is violated to this directory." type:"path"`
+	Reduce      string `help:"Write the minimal failing part as a history to this file or directory: .edn, or else JSON lines." type:"path"`
 }
 
 // Help is shown by check --help.
@@ -30,73 +41,280 @@ elle-cli's JSON, porcupine's logs: told by content), and looks for an order of i
 operations, with their times, that explains every answer. Beliefs, tokens and writes
 are judged beside that, and each finding says whom to blame.
 
+Of a directory, all files below it that look like histories are checked (.jsonl,
+.json, .edn, .log, .txt, .ops); the others are counted as skipped.
+
 Exit code 0: every history holds. 1: one is violated. 2: one is unknown, or cannot
-be read; the message names file, line and field.`
+be read; the message names file, line and field. So a job that tolerates 2 tolerates
+what nobody knows. With --fail-on unknown nobody can: 1 stands for it too, JUnit has
+an error where it had a skipped test, and GitHub an error where it had a warning.`
 }
 
 // Run is check.
 func (c *checkCmd) Run(e *env) error {
-	model, err := linearizability.ParseModel(c.Model)
+	if c.Schema {
+		e.printf("%s", checkSchema)
+		return nil
+	}
+	o, err := c.options()
 	if err != nil {
 		return err
 	}
+	if len(c.Files) == 0 {
+		return fmt.Errorf("no history given: name files, directories, quoted globs, or - for standard input")
+	}
+	files, skipped, err := historyFiles(c.Files)
+	if err != nil {
+		return err
+	}
+	run := checkRun{checkCmd: c, e: e, options: o, many: len(files) > 1, annotate: os.Getenv("GITHUB_ACTIONS") == "true"}
+	if c.Annotations != nil {
+		run.annotate = *c.Annotations
+	}
+	if err := run.places(files); err != nil {
+		return err
+	}
+	run.begin = e.clock()
+	run.sum.Skipped = skipped
+	if err := run.all(files); err != nil {
+		return err
+	}
+	return run.end()
+}
+
+// options are those of each check.
+func (c *checkCmd) options() (linearizability.Options, error) {
+	o := linearizability.Options{TTL: c.TTL, Drift: int64(math.Round(c.Drift * 1e9)), Ignore: c.Ignore}
+	var err error
+	if o.Model, err = linearizability.ParseModel(c.Model); err != nil {
+		return o, err
+	}
 	if !(c.Drift >= 0 && c.Drift < 1) || c.TTL < 0 || c.Timeout <= 0 {
-		return fmt.Errorf("--drift must be in [0, 1), --ttl not negative and --timeout above 0")
+		return o, fmt.Errorf("--drift must be in [0, 1), --ttl not negative and --timeout above 0")
 	}
-	if c.HTML != "" && len(c.Files) > 1 {
-		return fmt.Errorf("--html draws one history, and %d files were given", len(c.Files))
+	gates := map[string]*int{
+		"operations": &o.AtLeast.Operations, "takeovers": &o.AtLeast.Takeovers,
+		"writes": &o.AtLeast.Writes, "stale": &o.AtLeast.Stale,
 	}
-	o := linearizability.Options{Model: model, TTL: c.TTL, Drift: int64(math.Round(c.Drift * 1e9)), Ignore: c.Ignore}
-	for _, file := range c.Files {
-		if err := c.one(e, file, o); err != nil {
-			// The other files still count.
-			e.worse(exitUnknown)
-			if c.JSON {
-				json.NewEncoder(e.out).Encode(map[string]string{"file": file, "verdict": "unknown", "error": err.Error()})
-			} else {
-				fmt.Fprintln(e.err, "fencepost:", err)
-			}
+	for name, n := range c.AtLeast {
+		gate := gates[name]
+		if gate == nil || n < 0 {
+			return o, fmt.Errorf("--at-least %s=%d: want operations, takeovers, writes or stale, and a number from 0", name, n)
 		}
+		*gate = n
+	}
+	return o, nil
+}
+
+// checkRun is one run of check over all files.
+type checkRun struct {
+	*checkCmd
+	e       *env
+	options linearizability.Options
+	many    bool
+	// annotate: a runner of GitHub's sets the variable that decides unless a
+	// flag does.
+	annotate bool
+	names    map[string]string // by file, of what is written about it in a directory
+	begin    time.Duration
+	sum      checkSummary
+
+	outcomes []report.Outcome // for JUnit: without them nothing is kept
+	done     atomic.Int64     // files
+	checked  atomic.Int64     // operations
+}
+
+// all checks the files in parallel and tells of them in their order.
+func (r *checkRun) all(files []string) error {
+	workers := min(runtime.GOMAXPROCS(0), len(files))
+	r.options.Memory = linearizability.DefaultMemory / int64(workers)
+	stop := func() {}
+	if r.many {
+		stop = r.e.watch(func() string { return count(r.checked.Load()) + " operations" }, "files", int64(len(files)), &r.done)
+	}
+	ctx, cancel := context.WithCancel(r.e.ctx)
+	defer cancel()
+	// A verdict holds its history: no more of them wait to be told than that.
+	slots := make(chan struct{}, 4*workers)
+	results := make([]chan checked, len(files))
+	for i := range results {
+		results[i] = make(chan checked, 1)
+	}
+	var next atomic.Int64
+	var ended = make(chan struct{})
+	for range workers {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			for {
+				slots <- struct{}{}
+				i := int(next.Add(1) - 1)
+				if i >= len(files) {
+					<-slots
+					return
+				}
+				results[i] <- r.one(ctx, files[i])
+				r.done.Add(1)
+			}
+		}()
+	}
+	// On a terminal the progress would be drawn into the text.
+	var held []checked
+	var failed error
+	for i := range files {
+		x := <-results[i]
+		<-slots
+		if r.e.terminal && r.many {
+			held = append(held, x)
+		} else if err := r.tell(x); err != nil && failed == nil {
+			failed = err
+			cancel()
+		}
+	}
+	for range workers {
+		<-ended
+	}
+	stop()
+	for _, x := range held {
+		if err := r.tell(x); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// checked is a file that was checked.
+type checked struct {
+	report.Outcome
+	wrote   []string // what was written where, in words
+	trouble error    // why something was not
+}
+
+// one checks one file, and writes the files that are about it.
+func (r *checkRun) one(ctx context.Context, file string) (x checked) {
+	begin := r.e.clock()
+	x.File = file
+	defer func() { x.Elapsed = r.e.clock() - begin }()
+	if x.Err = context.Cause(ctx); x.Err != nil {
+		x.Err = fmt.Errorf("%s: not looked at: %w", file, x.Err)
+		return x
+	}
+	var h linearizability.History
+	if file == "-" {
+		h, x.Err = linearizability.Read(os.Stdin, "standard input")
+	} else {
+		h, x.Err = linearizability.ReadFile(file)
+	}
+	if x.Err != nil {
+		return x
+	}
+	limited, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	if x.Verdict, x.Err = linearizability.Check(limited, h, r.options); x.Err != nil {
+		return x
+	}
+	r.checked.Add(int64(x.Verdict.Activity.Operations))
+	again, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	x.trouble = r.write(again, h, &x)
+	return x
+}
+
+// write writes the files that are about one file.
+func (r *checkRun) write(ctx context.Context, h linearizability.History, x *checked) error {
+	violated := x.Verdict.Result == linearizability.Violated
+	if path := r.place(r.HTML, x.File, ".html"); path != "" && (violated || !r.inDirectory(r.HTML)) {
+		if err := writeFile(path, func(w io.Writer) error { return x.Verdict.WriteHTML(ctx, w) }); err != nil {
+			return err
+		}
+		x.wrote = append(x.wrote, "drawn in "+path)
+	}
+	if path := r.place(r.Reduce, x.File, historyExt(x.File)); path != "" && violated {
+		small, err := linearizability.Reduce(ctx, h, r.options)
+		if err != nil {
+			return err
+		}
+		write := small.WriteJSON
+		if filepath.Ext(path) == ".edn" {
+			write = small.WriteEDN
+		}
+		if err := writeFile(path, write); err != nil {
+			return err
+		}
+		n := int64(len(small.Ops()))
+		x.wrote = append(x.wrote, fmt.Sprintf("reduced to %s in %s", counted(n, "operation", "operations"), path))
 	}
 	return nil
 }
 
-func (c *checkCmd) one(e *env, file string, o linearizability.Options) error {
-	var h linearizability.History
-	var err error
-	if file == "-" {
-		h, err = linearizability.Read(os.Stdin, "standard input")
-	} else {
-		h, err = linearizability.ReadFile(file)
+// screenful is how many lines are said about one file.
+const screenful = 20
+
+// tell prints what came of one file.
+func (r *checkRun) tell(x checked) error {
+	e := r.e
+	r.sum.add(x.Outcome)
+	if r.JUnit != "" {
+		x.Outcome.Verdict = withoutHistory(x.Outcome.Verdict)
+		r.outcomes = append(r.outcomes, x.Outcome)
 	}
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
-	defer cancel()
-	v, err := linearizability.Check(ctx, h, o)
-	if err != nil {
-		return err
-	}
-	switch v.Result {
-	case linearizability.Violated:
-		e.worse(exitViolated)
-	case linearizability.Unknown:
-		e.worse(exitUnknown)
-	}
-	if c.HTML != "" {
-		if err := writeFile(c.HTML, func(w io.Writer) error { return v.WriteHTML(ctx, w) }); err != nil {
+	switch {
+	case r.JSON:
+		if err := writeCheckJSON(e.out, r.options.Model, x.Outcome); err != nil {
 			return err
 		}
-		if !c.JSON {
-			defer e.printf("drawn in %s\n", c.HTML)
+	case x.Err != nil:
+		fmt.Fprintln(e.err, "fencepost:", x.Err)
+	default:
+		lines := strings.Split(x.Verdict.String(), "\n")
+		if more := len(lines) - screenful; more > 0 {
+			lines = append(lines[:screenful], fmt.Sprintf("  ... and %d more lines: --json has them all", more))
 		}
+		e.printf("%s\n", strings.Join(append(lines, x.wrote...), "\n"))
 	}
-	if c.JSON {
-		return json.NewEncoder(e.out).Encode(v)
+	if x.trouble != nil {
+		r.e.worse(exitUnknown) // what was asked for is not there
+		fmt.Fprintf(e.err, "fencepost: %s: %v\n", x.File, x.trouble)
 	}
-	e.printf("%v\n", v)
+	if r.annotate {
+		out := e.out
+		if r.JSON {
+			out = e.err // GitHub reads both
+		}
+		return report.WriteAnnotations(out, []report.Outcome{x.Outcome}, r.FailOn == "unknown")
+	}
 	return nil
+}
+
+// end prints the sum, writes the report, and settles the exit code.
+func (r *checkRun) end() error {
+	switch s := &r.sum; {
+	case s.Violated > 0, s.Unknown > 0 && r.FailOn == "unknown":
+		r.e.worse(exitViolated)
+	case s.Unknown > 0:
+		r.e.worse(exitUnknown)
+	}
+	r.sum.Seconds, r.sum.Exit = (r.e.clock() - r.begin).Seconds(), r.e.code
+	switch {
+	case r.JSON:
+		if err := r.sum.writeJSON(r.e.out); err != nil {
+			return err
+		}
+	case r.sum.Files+r.sum.Skipped > 1:
+		r.e.printf("%v\n", r.sum)
+	}
+	if r.JUnit == "" {
+		return nil
+	}
+	j := report.JUnit{Suite: "fencepost check", Model: r.options.Model.String(), FailUnknown: r.FailOn == "unknown"}
+	return writeFile(r.JUnit, func(w io.Writer) error { return j.Write(w, r.outcomes) })
+}
+
+// withoutHistory keeps of a verdict what a report says.
+func withoutHistory(v linearizability.Verdict) linearizability.Verdict {
+	return linearizability.Verdict{
+		Result: v.Result, File: v.File, Model: v.Model, Reading: v.Reading, Reason: v.Reason,
+		Activity: v.Activity, Partitions: v.Partitions, Findings: v.Findings, Notes: v.Notes,
+	}
 }
 
 func writeFile(path string, write func(io.Writer) error) error {
