@@ -53,10 +53,13 @@ func Reduce(ctx context.Context, h History, o Options) (History, error) {
 	if v.Result != Violated {
 		return History{}, fmt.Errorf("reduce %s: verdict %s: %w", quote(h.Name), v.Result, ErrNotViolated)
 	}
-	if v.Reading != "" {
+	switch v.Reading {
+	case jepsenLockReading:
 		if h, err = JepsenLock(h, o.TTL); err != nil {
 			return History{}, err
 		}
+	case queenLeaseReading:
+		h = QueenLease(h)
 	}
 	o.AtLeast = Activity{} // gates never make a verdict violated
 	if i := slices.IndexFunc(v.Partitions, func(p Partition) bool { return p.Result == Violated }); i >= 0 {
@@ -65,6 +68,9 @@ func Reduce(ctx context.Context, h History, o Options) (History, error) {
 		until := slices.IndexFunc(h.Events, func(e Event) bool { return e.Index == p.Index })
 		for _, until := range []int{until, none} {
 			r := newReducer(h, o, p, until)
+			if r.rules.frees {
+				r = r.late(ctx)
+			}
 			if c := r.reduce(ctx); c != nil {
 				return c.history(), nil
 			}
@@ -130,15 +136,19 @@ func (c *candidate) size() int { return len(c.known) + len(c.unsure) }
 // explained; all of it if that is none.
 func newReducer(h History, o Options, p Partition, until int) *reducer {
 	r := &reducer{o: o, model: p.Model, key: p.Key, rules: rulesOf(p.Model)}
+	if h.Meta.Slots > 0 {
+		r.rules = rules{} // a grant leaves other slots as they were
+	}
 	h.Events = slices.Clone(h.Events)
 	r.h = History{Name: h.Name, Meta: h.Meta, Events: h.Events}
 	for i := range h.Events {
 		r.next = max(r.next, h.Events[i].Process+1)
 	}
+	fams := slotted(families(o.Model), &h.Meta)
+	fam := &fams[slices.IndexFunc(fams, func(f family) bool { return f.name == p.Model })]
 	for _, op := range h.Ops() {
 		call := &h.Events[op.Call]
-		if slices.Contains(o.Ignore, call.F) || r.rules.ops != nil && !slices.Contains(r.rules.ops, call.F) ||
-			(r.rules.keyed || p.Key != "") && call.F != r.rules.everywhere && h.name(op, "key") != p.Key {
+		if slices.Contains(o.Ignore, call.F) || !fam.ops[call.F] || call.F != fam.everywhere && fam.key(h.op(op)) != p.Key {
 			continue
 		}
 		x := reducible{Op: op, f: call.F, process: call.Process, effect: op.Type != Fail}
@@ -152,12 +162,85 @@ func newReducer(h History, o Options, p Partition, until int) *reducer {
 		}
 		x.known = x.Type == OK || x.Type == Fail && r.rules.refusals && h.evidence(op)
 		x.effect = x.effect && !slices.Contains(r.rules.reads, x.f)
-		if r.rules.owned && h.field(op, "owner").IsNil() {
-			// Whoever loses a return loses the number of the process.
-			owner := Field{"owner", String(fmt.Sprintf("process %d", call.Process))}
-			call.Fields = append(slices.Clip(call.Fields), owner)
-		}
 		r.ops = append(r.ops, x)
+	}
+	if r.rules.owned {
+		r.name()
+	}
+	return r
+}
+
+// name writes into each operation on a lock by whom it is. Else whoever loses an
+// answer might lose its name, or that of others of its process. Where some are
+// by nobody knows whom, that cannot be written, and there is nothing to reduce.
+func (r *reducer) name() {
+	var c claimants
+	owners := make([]int32, len(r.ops))
+	for i := range r.ops {
+		owners[i] = c.add(r.h.operation(span{Op: r.ops[i].Op, process: r.ops[i].process}))
+	}
+	for i := range r.ops {
+		x := &r.ops[i]
+		switch owner := c.owner(owners[i], x.process); {
+		case owner == anybody:
+			r.ops = nil
+			return
+		case r.h.op(x.Op).name("owner") == "":
+			call := &r.h.Events[x.Call]
+			call.Fields = append(slices.Clip(call.Fields), Field{"owner", String(c.show(owner))})
+		}
+	}
+}
+
+// cuts are the operations before which a lock is as it is at first: all that was
+// acquired has been released, nothing is under way, and no outcome is unknown.
+// What comes before one may go: whatever fences were told there, an explanation
+// of the rest is bound by no more of them without it.
+func (r *reducer) cuts() []int {
+	if r.h.Meta.Eps > 0 {
+		return nil // no place is after all that came before
+	}
+	held := make(map[string]int) // by owner
+	total, ends := 0, none
+	var cuts []int
+	for i := range r.ops {
+		x := &r.ops[i]
+		if total == 0 && x.Call > ends {
+			cuts = append(cuts, i)
+		}
+		if x.Type == Info {
+			break
+		}
+		ends = max(ends, x.Return)
+		if x.Type == Fail {
+			continue
+		}
+		by := map[string]int{"acquire": 1, "release": -1}[x.f]
+		who := r.h.op(x.Op).name("owner")
+		if held[who] += by; held[who] < 0 {
+			break
+		}
+		total += by
+	}
+	return cuts
+}
+
+// from is what there is to reduce from an operation on.
+func (r *reducer) from(i int) *reducer {
+	rest := *r
+	rest.ops = r.ops[i:]
+	return &rest
+}
+
+// late is what there is to reduce from the last cut after which the violation
+// shows, about.
+func (r *reducer) late(ctx context.Context) *reducer {
+	cuts := r.cuts()
+	for back := 1; back <= len(cuts) && ctx.Err() == nil; back *= 2 {
+		rest := r.from(cuts[len(cuts)-back])
+		if rest.candidate(none, rest.all()).violated(ctx) {
+			return rest
+		}
 	}
 	return r
 }
@@ -171,9 +254,12 @@ func (r *reducer) after(event, other int, by int64) bool {
 	return r.h.Events[event].Time-r.h.Events[other].Time > by
 }
 
+// op is an operation with its events.
+func (h *History) op(op Op) *operation { return h.operation(span{Op: op}) }
+
 // evidence reports whether a failure says something of the state.
 func (h *History) evidence(op Op) bool {
-	word := h.errorWord(op)
+	word := h.op(op).errorWord()
 	return word != "" && word != notSent && word != invalid && word != notCarried
 }
 

@@ -21,6 +21,11 @@ func reduceFinding(ctx context.Context, h History, o Options, original Verdict, 
 	if end == 0 {
 		end = len(h.Events)
 	}
+	for _, op := range h.Ops() {
+		if slices.Contains(want.Indexes, h.Events[op.Call].Index) {
+			end = max(end, op.Return+1) // as the end of a belief
+		}
+	}
 	h.Events, h.effects = h.Events[:end], nil
 	ops := h.Ops()
 	first := h.Meta.First
@@ -79,8 +84,8 @@ func evidenceOf(h *History, ops []Op, f Finding) map[int]bool {
 	evidence := make(map[int]bool)
 	to := make(map[granted]bool)
 	of := func(op Op) granted {
-		token, _ := h.field(op, "token").Uint()
-		return granted{h.name(op, "owner"), token}
+		token, _ := h.op(op).field("token").Uint()
+		return granted{h.op(op).name("owner"), token}
 	}
 	for i, op := range ops {
 		if slices.Contains(f.Indexes, h.Events[op.Call].Index) || op.Return >= 0 && slices.Contains(f.Indexes, h.Events[op.Return].Index) {
@@ -96,7 +101,7 @@ func evidenceOf(h *History, ops []Op, f Finding) map[int]bool {
 		if to[of(op)] {
 			evidence[i] = true
 		}
-		key := h.name(op, "key")
+		key := h.op(op).name("key")
 		if l, ok := lowest[key]; !ok || of(op).token < of(ops[l]).token {
 			lowest[key] = i
 		}

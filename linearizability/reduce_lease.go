@@ -24,21 +24,18 @@ import (
 //
 // A renewal or release under a token below the anchor's has no effect any more.
 var leaseRules = rules{
-	ops:        leaseOps,
-	keyed:      true,
-	reads:      []string{"get"},
-	everywhere: "restart",
-	refusals:   true,
+	reads:    []string{"get"},
+	refusals: true,
 	anchor: func(r *reducer, x *reducible) bool {
 		if x.f != "acquire" && x.f != "renew" {
 			return false
 		}
-		owner, ttl := r.h.name(x.Op, "owner"), r.ttl(x)
+		owner, ttl := r.h.op(x.Op).name("owner"), r.ttl(x)
 		if r.longest == nil {
 			r.longest = make(map[string]time.Duration)
 			for i := range r.ops {
 				y := &r.ops[i]
-				who := r.h.name(y.Op, "owner")
+				who := r.h.op(y.Op).name("owner")
 				r.longest[who] = max(r.longest[who], r.ttl(y))
 			}
 		}
@@ -47,7 +44,7 @@ var leaseRules = rules{
 		}
 		for i := range r.ops {
 			y := &r.ops[i]
-			if (y.f == "acquire" || y.f == "renew") && y.effect && r.ttl(y) > ttl && r.h.name(y.Op, "owner") == owner && !r.precedes(x, y) {
+			if (y.f == "acquire" || y.f == "renew") && y.effect && r.ttl(y) > ttl && r.h.op(y.Op).name("owner") == owner && !r.precedes(x, y) {
 				return false
 			}
 		}
@@ -67,7 +64,7 @@ var leaseRules = rules{
 		}
 		call.Fields = append(call.Fields, was(call, "renew"))
 		ret.Fields = nil
-		if token := r.h.field(x.Op, "token"); !token.IsNil() {
+		if token := r.h.op(x.Op).field("token"); !token.IsNil() {
 			ret.Fields = []Field{{"token", token}}
 		}
 	},
@@ -76,7 +73,7 @@ var leaseRules = rules{
 
 // ttl is the TTL that x asks for.
 func (r *reducer) ttl(x *reducible) time.Duration {
-	if n, ok := r.h.field(x.Op, "ttl").Int(); ok {
+	if n, ok := r.h.op(x.Op).field("ttl").Int(); ok {
 		return time.Duration(n)
 	}
 	return r.o.TTL
@@ -85,8 +82,8 @@ func (r *reducer) ttl(x *reducible) time.Duration {
 func wantedOfLease(c *candidate) map[int]bool {
 	h := &c.r.h
 	tokens := h.Meta.Tokens != TokensNone
-	name := func(i int, field string) string { return h.name(c.r.ops[i].Op, field) }
-	token := func(i int) uint64 { n, _ := h.field(c.r.ops[i].Op, "token").Uint(); return n }
+	name := func(i int, field string) string { return h.op(c.r.ops[i].Op).name(field) }
+	token := func(i int) uint64 { n, _ := h.op(c.r.ops[i].Op).field("token").Uint(); return n }
 
 	held := make(map[string]bool) // by owner, that he held the lease may be missing
 	var anyHeld, free, restarts bool
@@ -110,7 +107,7 @@ func wantedOfLease(c *candidate) map[int]bool {
 			holder := name(i, "holder")
 			held[holder] = true
 			// Whose lapse began a lock delay is not what its refusal says.
-			anyHeld = anyHeld || holder == "" || h.errorWord(x.Op) != "held"
+			anyHeld = anyHeld || holder == "" || h.op(x.Op).errorWord() != "held"
 		case x.Type == Fail:
 			free = true
 		case x.f == "get" && name(i, "owner") == "":
@@ -164,7 +161,7 @@ func missesToken(c *candidate, shown, granted map[uint64]bool) bool {
 	}
 	switch meta := c.r.h.Meta.First; {
 	case c.anchor != none:
-		token, _ := c.r.h.field(c.r.ops[c.anchor].Op, "token").Uint()
+		token, _ := c.r.h.op(c.r.ops[c.anchor].Op).field("token").Uint()
 		first = token + 1
 	case meta > 0:
 		first = meta

@@ -8,12 +8,10 @@ import (
 // rules are what Reduce knows of a model. The zero value knows nothing, and lets
 // only answers be forgotten.
 type rules struct {
-	ops        []string // that it checks; nil: all
-	reads      []string // of these, without any effect
-	keyed      bool     // its partitions have keys
-	everywhere string   // the operation that is one of every partition
-	refusals   bool     // a failure says something of the state
-	owned      bool     // an owner that is not named is the process
+	reads    []string // operations without any effect
+	refusals bool     // a failure says something of the state
+	owned    bool     // who asks matters, even where it does not say
+	frees    bool     // a lock that is free may be so at first
 	// anchor reports whether a history may begin with x: see reducer.
 	anchor func(r *reducer, x *reducible) bool
 	// fits, if set, says whose answers may be kept after an anchor.
@@ -35,6 +33,8 @@ func rulesOf(partition string) rules {
 		u := mutexRules
 		u.owned = name == ModelOwnerMutex
 		return u
+	case ModelReentrantMutex, ModelFencedMutex, ModelReentrantFencedMutex, ModelPermits:
+		return rules{owned: name != ModelPermits, frees: true}
 	case ModelKV:
 		return kvRules
 	case ModelStorage:
@@ -54,7 +54,6 @@ func was(call *Event, f string) Field { return Field{"was", String(f)} }
 // nothing happens until the next write that could tell. So with an unknown cas,
 // if it was wanted, the value that it expects is.
 var registerRules = rules{
-	ops:   []string{"read", "write", "cas"},
 	reads: []string{"read"},
 	anchor: func(r *reducer, x *reducible) bool {
 		return x.f != "read" || !r.h.Events[x.Return].Field("value").IsNil()
@@ -69,7 +68,7 @@ var registerRules = rules{
 		}
 		call.F, ret.F = "write", "write"
 		call.Fields = []Field{{"value", value}, was(call, x.f)}
-		if key := r.h.field(x.Op, "key"); !key.IsNil() {
+		if key := r.h.op(x.Op).field("key"); !key.IsNil() {
 			call.Fields = append(call.Fields, Field{"key", key})
 		}
 		ret.Fields = nil
@@ -124,15 +123,13 @@ func (c *candidate) closure(is func(i int) bool, then func(i int)) map[int]bool 
 // unknown release, together with the acquire after it, unless that is known or
 // wanted. Where only the owner releases, both are of the same owner.
 var mutexRules = rules{
-	ops:    []string{"acquire", "release"},
-	keyed:  true,
 	anchor: func(_ *reducer, x *reducible) bool { return x.f == "acquire" },
 	wanted: func(c *candidate) map[int]bool {
 		owner := func(i int) string {
 			if !c.r.rules.owned {
 				return ""
 			}
-			return c.r.h.name(c.r.ops[i].Op, "owner")
+			return c.r.h.op(c.r.ops[i].Op).name("owner")
 		}
 		released := make(map[string]bool) // by owner, on record
 		acquires := false                 // on record, besides the anchor
@@ -163,8 +160,6 @@ var mutexRules = rules{
 // put, every get finds a value that begins with that of the put, and contains
 // what was appended: an operation for which no get does is not missed.
 var kvRules = rules{
-	ops:    []string{"get", "put", "append"},
-	keyed:  true,
 	reads:  []string{"get"},
 	anchor: func(_ *reducer, x *reducible) bool { return x.f != "append" },
 	recast: func(r *reducer, x *reducible, call, ret *Event) {
@@ -173,7 +168,7 @@ var kvRules = rules{
 		}
 		call.F, ret.F = "put", "put"
 		text, _ := ret.Field("value").Word()
-		call.Fields = []Field{{"key", r.h.field(x.Op, "key")}, {"value", String(text)}, was(call, "get")}
+		call.Fields = []Field{{"key", r.h.op(x.Op).field("key")}, {"value", String(text)}, was(call, "get")}
 		ret.Fields = nil
 	},
 	wanted: func(c *candidate) map[int]bool {
@@ -203,8 +198,6 @@ var kvRules = rules{
 // a refusal needs its token; not if its token is below the anchor's, because it
 // is refused from then on.
 var storageRules = rules{
-	ops:      []string{"write", "read", "fence"},
-	keyed:    true,
 	reads:    []string{"read"},
 	refusals: true,
 	anchor:   func(_ *reducer, x *reducible) bool { return x.f != "read" },
