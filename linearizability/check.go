@@ -13,7 +13,7 @@ const DefaultMemory = 1 << 30
 
 // Options say what a history is checked against.
 type Options struct {
-	Model Model
+	Model Model // ModelAuto: the one that Choose finds
 	// TTL of a lease whose acquire or renew events carry none; 0: they must.
 	TTL time.Duration
 	// Drift overrides the history's own bound on the rate error of the store's
@@ -39,24 +39,47 @@ func Check(ctx context.Context, h History, o Options) (Verdict, error) {
 	if err := h.Validate(); err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{File: h.Name, Model: o.Model.String()}
-	if o.Model.Name == ModelLease && isJepsenLock(&h) {
+	v := Verdict{File: h.Name}
+	if err := v.choose(&h, &o); err != nil {
+		return Verdict{}, err
+	}
+	switch {
+	case o.Model.Name == ModelLease && isJepsenLock(&h):
 		v.Reading = jepsenLockReading
 		var err error
 		if h, err = JepsenLock(h, o.TTL); err != nil {
 			return Verdict{}, err
 		}
-	}
-	if o.Model.Name == ModelFencepost && isQueenLease(&h) {
+	case o.Model.Name == ModelFencepost && isQueenLease(&h):
 		v.Reading = queenLeaseReading
 		h = QueenLease(h)
 	}
+	v.Notes = append(v.Notes, h.Notes...)
 	v.source = &h
 	d, err := digestOf(&h, o)
 	if err != nil {
 		return Verdict{}, err
 	}
 	return v, v.decide(ctx, d, h.effects)
+}
+
+// choose settles on a model if it is to be found.
+func (v *Verdict) choose(h *History, o *Options) error {
+	if o.Model.Name == ModelAuto {
+		var err error
+		switch {
+		case o.TTL > 0 && isJepsenLock(h):
+			o.Model, v.Chosen = Model{Name: ModelLease}, "a lock of which a TTL is given"
+		case isQueenLease(h):
+			o.Model, v.Chosen = Model{Name: ModelFencepost}, "a lease and a storage in the words of another system"
+		default:
+			if o.Model, v.Chosen, err = Choose(h); err != nil {
+				return fmt.Errorf("%s: %w", h.Name, err)
+			}
+		}
+	}
+	v.Model = o.Model.String()
+	return nil
 }
 
 // digestOf digests a history in memory.

@@ -32,6 +32,7 @@ func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, 
 		return Verdict{}, err
 	}
 	h := History{Name: path, Meta: s.Meta()}
+	v := Verdict{File: path, source: &fileSource{path, o.Reader}}
 	var c *collator
 	for e, err := range s.Events() {
 		if err != nil {
@@ -43,7 +44,13 @@ func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, 
 			}
 			continue
 		}
-		if h.Events = append(h.Events, *e.clone()); len(h.Events) != hold || !streams(&h, o) {
+		if h.Events = append(h.Events, *e.clone()); len(h.Events) != hold {
+			continue
+		}
+		if err := v.choose(&h, &o); err != nil {
+			return Verdict{}, err
+		}
+		if !streams(&h, o) {
 			continue
 		}
 		if c, err = newCollator(&h, o); err != nil {
@@ -51,15 +58,18 @@ func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, 
 		}
 		h.Events = nil
 	}
-	h.Meta = s.Meta()
+	h.Meta, h.Notes = s.Meta(), s.Notes()
 	if c == nil {
-		return Check(ctx, h, o)
+		chosen := v.Chosen
+		v, err := Check(ctx, h, o)
+		v.Chosen = cmp.Or(v.Chosen, chosen)
+		return v, err
 	}
 	d, err := c.end()
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{File: path, Model: o.Model.String(), source: &fileSource{path, o.Reader}}
+	v.Notes = h.Notes
 	return v, v.decide(ctx, d, nil)
 }
 
@@ -67,7 +77,7 @@ func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, 
 // stamps have an error, the order of the events is known only at the end; and
 // foreign vocabularies are translated as a whole.
 func streams(h *History, o Options) bool {
-	return h.Meta.Eps == 0 && !(o.Model.Name == ModelLease && isJepsenLock(h))
+	return h.Meta.Eps == 0 && !(o.Model.Name == ModelLease && isJepsenLock(h)) && !(o.Model.Name == ModelFencepost && isQueenLease(h))
 }
 
 // collator makes operations of events as they come, and digests them.

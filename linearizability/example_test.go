@@ -57,7 +57,7 @@ func ExampleParseModel() {
 func ExampleModels() {
 	fmt.Println(strings.Join(linearizability.Models(), " "))
 	// Output:
-	// register(INIT) cas-register(INIT) multi-register(INIT) mutex owner-mutex reentrant-mutex(N) fenced-mutex reentrant-fenced-mutex(N) permits(N) kv storage cas-storage lease fencepost
+	// auto register(INIT) cas-register(INIT) multi-register(INIT) mutex owner-mutex reentrant-mutex(N) fenced-mutex reentrant-fenced-mutex(N) permits(N) kv storage cas-storage lease fencepost
 }
 
 func ExampleChoose() {

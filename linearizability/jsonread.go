@@ -10,10 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// jsonLines reads one object a line.
+// jsonLines reads one object a line. A recording that was killed may end inside
+// one: what is left of that line is no event.
 type jsonLines struct {
-	s *source
-	d jsonReader
+	s    *source
+	d    jsonReader
+	read int // lines that were events
+	torn int // the line that is left out; 0 if none is
 }
 
 func (l *jsonLines) next() ([]Field, int, error) {
@@ -27,6 +30,11 @@ func (l *jsonLines) next() ([]Field, int, error) {
 			continue
 		}
 		fields, err := l.d.event(text)
+		if err != nil && l.read > 0 && l.s.line == line { // no newline ends it
+			l.torn = line
+			return nil, line, io.EOF
+		}
+		l.read++
 		return fields, line, err
 	}
 }

@@ -37,7 +37,9 @@ func (c *leaseCompiler) compile(until int64) (partition, error) {
 	if err := c.params.Validate(); err != nil {
 		return partition{}, &SyntaxError{Line: 1, Field: "meta", Msg: err.Error()}
 	}
-	c.timed, c.actions = make([]model.TimedOp, 0, len(c.ops)), make([]action, 0, len(c.ops))
+	// A partition keeps its compiler: there may be several, of different places.
+	p := &leaseCompiler{meta: c.meta, params: c.params, owners: c.owners, timed: make([]model.TimedOp, 0, len(c.ops)), actions: make([]action, 0, len(c.ops))}
+	p.params.NoRestarts = true
 	for _, o := range c.ops {
 		s, ok := o.by(until)
 		if !ok {
@@ -49,27 +51,25 @@ func (c *leaseCompiler) compile(until int64) (partition, error) {
 				o.op.Token = 0
 			}
 		}
-		c.action(s, o.op)
+		p.params.NoRestarts = p.params.NoRestarts && o.op.Kind != model.TimedRestart
+		p.action(s, o.op)
 	}
-	timed := c.timed
-	c.params.NoRestarts = !slices.ContainsFunc(c.actions, func(a action) bool { return timed[a.timed].Kind == model.TimedRestart })
-	params := c.params
 	return partition{
-		actions: c.actions,
+		actions: p.actions,
 		machine: machine{
-			init: &leaseState{set: params.Init()},
+			init: &leaseState{set: p.params.Init()},
 			step: func(state any, a *action) (any, bool) {
-				next := state.(*leaseState).step(params, timed[a.timed])
+				next := state.(*leaseState).step(p.params, p.timed[a.timed])
 				return next, next != nil
 			},
 			maybe: func(state any, a *action) any {
-				return &leaseState{state.(*leaseState).after(params, timed[a.timed])}
+				return &leaseState{state.(*leaseState).after(p.params, p.timed[a.timed])}
 			},
 			equal:   func(a, b any) bool { return a.(*leaseState).equal(b.(*leaseState)) },
 			hash:    func(s any) uint64 { return s.(*leaseState).hash() },
-			show:    func(s any) string { return s.(*leaseState).show(c.owners) },
+			show:    func(s any) string { return s.(*leaseState).show(p.owners) },
 			bytes:   256,
-			forward: c.forward(),
+			forward: p.forward(),
 		},
 	}, nil
 }

@@ -19,6 +19,7 @@ type Model struct {
 // The models. The package's documentation says which operations and fields each
 // has.
 const (
+	ModelAuto                 = "auto" // whichever Choose finds
 	ModelRegister             = "register"
 	ModelCASRegister          = "cas-register"
 	ModelMultiRegister        = "multi-register"
@@ -51,6 +52,7 @@ type modelName struct {
 }
 
 var models = [...]modelName{
+	{ModelAuto, noArgument},
 	{ModelRegister, initial}, {ModelCASRegister, initial}, {ModelMultiRegister, initial},
 	{ModelMutex, noArgument}, {ModelOwnerMutex, noArgument}, {ModelReentrantMutex, atMost},
 	{ModelFencedMutex, noArgument}, {ModelReentrantFencedMutex, atMost}, {ModelPermits, exactly},

@@ -126,7 +126,7 @@ func TestInternedTextsAreBounded(t *testing.T) {
 }
 
 func TestStreamGivesEachEventOnce(t *testing.T) {
-	s, err := linearizability.Reader{}.Open(strings.NewReader(invoke+ok+strings.Replace(invoke, `"index":0,"time":5`, `"index":2,"time":7`, 1)+"{"), "h")
+	s, err := linearizability.Reader{}.Open(strings.NewReader(invoke+ok+strings.Replace(invoke, `"index":0,"time":5`, `"index":2,"time":7`, 1)+"{\n"), "h")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,5 +167,27 @@ func TestStreamKnowsItsMetaAtOnce(t *testing.T) {
 	}
 	if !s.Meta().Journal {
 		t.Error("no journal at the end")
+	}
+}
+
+// TestATornLastLineIsTheEnd: a recorder that was killed leaves one, and all that
+// came before it is a history.
+func TestATornLastLineIsTheEnd(t *testing.T) {
+	const whole = `{"process":0,"type":"invoke","f":"read"}` + "\n"
+	const next = `{"process":0,"type":"ok","f":"read","value":true}`
+	for n := 1; n < len(next); n++ {
+		h, err := linearizability.Read(strings.NewReader(whole+next[:n]), "h")
+		if err != nil || len(h.Events) != 1 || len(h.Notes) != 1 {
+			t.Fatalf("%s: %d events, %v, %v", next[:n], len(h.Events), h.Notes, err)
+		}
+		// With a newline it is no end, and without anything before it no history.
+		for _, text := range []string{whole + next[:n] + "\n", next[:n]} {
+			if _, err := linearizability.Read(strings.NewReader(text), "h"); err == nil {
+				t.Errorf("%q is a history", text)
+			}
+		}
+	}
+	if h, err := linearizability.Read(strings.NewReader(whole+next), "h"); err != nil || len(h.Events) != 2 || len(h.Notes) != 0 {
+		t.Errorf("%d events, %v, %v", len(h.Events), h.Notes, err)
 	}
 }

@@ -51,7 +51,7 @@ func (v *Verdict) Page(ctx context.Context) (evidence.Page, error) {
 		Command: fmt.Sprintf("fencepost check --model '%s' %s", v.Model, v.File),
 	}
 	if v.Reading != "" {
-		d.page.Notes = append([]string{v.Reading}, d.page.Notes...)
+		d.page.Notes = append([]string{"read as a " + v.Reading}, d.page.Notes...)
 	}
 	d.frame()
 	for i := range v.digest.parts {
@@ -60,11 +60,12 @@ func (v *Verdict) Page(ctx context.Context) (evidence.Page, error) {
 	if err := d.read(); err != nil {
 		return evidence.Page{}, err
 	}
-	d.findings()
-	d.pairFaults()
 	for i := range v.digest.parts {
 		d.order(ctx, i)
 	}
+	d.minimal(ctx)
+	d.findings()
+	d.pairFaults()
 	d.page.Resources = slices.DeleteFunc(d.page.Resources, func(r evidence.Resource) bool {
 		return len(r.Operations) == 0 && len(r.Beliefs) == 0
 	})
@@ -91,6 +92,8 @@ type drawing struct {
 	at          map[partName]int
 	faults      []Event
 	lines       map[int64]evidence.Line // by index
+	fewest      *History                // the minimal failing part, if it was found
+	reduced     int                     // the partition that it is of
 	byLine      map[int64][]int         // operations that an event belongs to, by its index
 }
 
@@ -297,10 +300,20 @@ func (d *drawing) findings() {
 		if id, ok := d.ids[drawnOp{i, p.stuck.Call}]; ok {
 			f.Ops = []int{id}
 		}
+		if d.fewest != nil && i == d.reduced {
+			f.Text += fmt.Sprintf("; the fewest operations that cannot be explained are %d", len(d.fewest.Ops()))
+			for k := range d.fewest.Events {
+				e := &d.fewest.Events[k]
+				f.Ops = append(f.Ops, d.byLine[e.Index]...)
+				f.Lines = append(f.Lines, evidence.Line{Number: e.Line, Text: string(e.appendJSON(nil))})
+			}
+			slices.Sort(f.Ops)
+			f.Ops = slices.Compact(f.Ops)
+		}
 		d.page.Findings = append(d.page.Findings, f)
 	}
 	for _, found := range d.v.Findings {
-		f := evidence.Finding{Check: found.Invariant.String(), Text: found.Text, Blame: evidence.Blame(found.Blame), Violates: found.Violates}
+		f := evidence.Finding{Check: found.Check, Text: found.Text, Blame: evidence.Blame(found.Blame), Violates: found.Violates}
 		for _, index := range found.Indexes {
 			f.Ops = append(f.Ops, d.byLine[index]...)
 			if line, ok := d.lines[index]; ok {
@@ -380,6 +393,96 @@ func (d *drawing) pairFaults() {
 	}
 }
 
-// order adds the linearization, or the longest partial one, of a partition.
+// drawOrder is how many operations a partition may have for its order to be
+// searched for again.
+const drawOrder = 50_000
+
+// order adds the linearization of a partition or, where it is violated, one of
+// what came before the return that nothing explains.
 func (d *drawing) order(ctx context.Context, i int) {
+	p, judged, r := &d.v.digest.parts[i], &d.v.Partitions[i], &d.page.Resources[i]
+	if judged.Result == Unknown || p.operations > drawOrder || len(r.Operations) == 0 {
+		return
+	}
+	target := p.p
+	if p.stuck != nil {
+		var err error
+		if target, err = p.compile(p.stuck.ret - 1); err != nil {
+			return
+		}
+	}
+	e := p.explain(ctx, d.meta, d.v.digest.options.Memory)
+	at := make(map[int]*action, len(target.actions))
+	for k := range target.actions {
+		at[target.actions[k].Call] = &target.actions[k]
+	}
+	m := &target.machine
+	state, placed := m.init, make(map[int]bool)
+	var out evidence.Linearization
+	for _, call := range e.order {
+		next, ok := m.step(state, at[call])
+		if !ok {
+			return // placed where it was needed, not where it happened
+		}
+		id, drawn := d.ids[drawnOp{i, call}]
+		if drawn && len(out.Placed) == 0 {
+			out.Start = m.show(state)
+		}
+		if state = next; drawn {
+			out.Placed = append(out.Placed, evidence.Placed{Op: id, State: m.show(state)})
+		}
+		placed[call] = true
+	}
+	if stuck, drawn := d.ids[drawnOp{i, judged.stuck.Call}]; p.stuck != nil && drawn && len(e.order) > 0 {
+		out.Partial, out.Stuck = true, stuck
+		if whole, err := p.compile(p.stuck.ret); err == nil {
+			for k := range whole.actions {
+				a := &whole.actions[k]
+				id, drawn := d.ids[drawnOp{i, a.Call}]
+				if !drawn || placed[a.Call] || a.unknown && a.Call != p.stuck.Call {
+					continue
+				}
+				if _, ok := whole.machine.step(state, a); !ok {
+					out.Tried = append(out.Tried, evidence.Attempt{Op: id, Why: "not possible when " + m.show(state)})
+				}
+			}
+		}
+	}
+	r.Order = out
+}
+
+// reduceEvents is how long a history may be for its minimal failing part to be
+// looked for.
+const reduceEvents = 20_000
+
+// minimal marks the fewest operations that cannot be explained.
+func (d *drawing) minimal(ctx context.Context) {
+	d.reduced = slices.IndexFunc(d.v.Partitions, func(p Partition) bool { return p.Result == Violated })
+	if d.reduced < 0 || d.v.digest.events > reduceEvents {
+		return
+	}
+	h, held := d.v.source.(*History)
+	if !held {
+		h = &History{Name: d.v.File, Meta: *d.meta}
+		if d.v.source.events(func(_ int, e *Event) bool { h.Events = append(h.Events, *e.clone()); return true }) != nil {
+			return
+		}
+	}
+	small, err := Reduce(ctx, *h, d.v.digest.options)
+	if err != nil {
+		return
+	}
+	d.fewest = &small
+	fewest := make(map[int]bool)
+	for i := range small.Events {
+		for _, id := range d.byLine[small.Events[i].Index] {
+			fewest[id] = true
+		}
+	}
+	for i := range d.page.Resources {
+		for j := range d.page.Resources[i].Operations {
+			o := &d.page.Resources[i].Operations[j]
+			o.Evidence = fewest[o.ID]
+		}
+	}
 }

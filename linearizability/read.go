@@ -33,14 +33,17 @@ type Reader struct {
 // given a fresh number each time, and History.Notes say so.
 func Read(r io.Reader, name string) (History, error) { return Reader{}.Read(r, name) }
 
+// ReadFile reads a history from a file with the default bounds.
+func ReadFile(path string) (History, error) { return Reader{}.ReadFile(path) }
+
 // ReadFile reads a history from a file.
-func ReadFile(path string) (History, error) {
+func (c Reader) ReadFile(path string) (History, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return History{}, fmt.Errorf("history: %w", err)
 	}
 	defer f.Close()
-	return Read(f, path)
+	return c.Read(f, path)
 }
 
 // Read reads one history to the end of r.
@@ -162,7 +165,13 @@ func (s *Stream) Format() Format { return s.format }
 
 // Notes returns what had to be changed so far to make the file a history, one
 // sentence each, for people. They are complete when Events has ended.
-func (s *Stream) Notes() []string { return s.fresh.notes() }
+func (s *Stream) Notes() []string {
+	notes := s.fresh.notes()
+	if l, ok := s.dec.(*jsonLines); ok && l.torn > 0 {
+		notes = append(notes, fmt.Sprintf("line %d, the last, ends inside an event and is left out: whoever wrote it was cut off", l.torn))
+	}
+	return notes
+}
 
 // Events returns the events in their order. An event and its Fields are valid
 // until the next; its texts and values for good. An error about the content, a

@@ -95,7 +95,7 @@ func TestMalformedInputIsOneLineWithFileLineAndField(t *testing.T) {
 		{"blank", " \n\n ", `h:3: empty`},
 		{"binary", "\x7fELF\x02\x01\x01\x00", `h:1: no known format`},
 		{"prose", "all went well\n", `h:1: no known format`},
-		{"truncated line", invoke + `{"index":1,"time":`, `h:2: field "time": truncated`},
+		{"truncated line", invoke + `{"index":1,"time":` + "\n", `h:2: field "time": truncated`},
 		{"truncated string", `{"index`, `h:1: truncated`},
 		{"two events a line", strings.TrimSpace(invoke) + strings.TrimSpace(ok), `h:1: more than one value`},
 		{"no object", invoke + "7\n", `h:2: want an object`},

@@ -46,6 +46,9 @@ const maxUnsure = 32
 // The error is ErrNotViolated if there is nothing to reduce, or that of Check.
 // When ctx ends, the result is the smallest part found until then.
 func Reduce(ctx context.Context, h History, o Options) (History, error) {
+	if err := new(Verdict).choose(&h, &o); err != nil {
+		return History{}, err
+	}
 	v, err := Check(ctx, h, o)
 	if err != nil {
 		return History{}, err

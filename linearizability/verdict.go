@@ -20,6 +20,8 @@ type Verdict struct {
 	Result Result `json:"verdict"`
 	File   string `json:"file,omitempty"`
 	Model  string `json:"model"`
+	// Chosen says why the model is this one, if nobody named it.
+	Chosen string `json:"chosen,omitempty"`
 	// Reading says how a history in a foreign vocabulary was understood.
 	Reading string `json:"reading,omitempty"`
 	// Reason is one sentence: what is violated, or why it is unknown.
@@ -123,6 +125,12 @@ func (v Verdict) String() string {
 	}
 	for _, f := range v.Findings {
 		b.WriteString("\n  " + f.String())
+	}
+	if v.Chosen != "" {
+		b.WriteString("\n  model chosen: " + v.Chosen)
+	}
+	if v.Reading != "" {
+		b.WriteString("\n  read as a " + v.Reading)
 	}
 	for _, n := range v.Notes {
 		b.WriteString("\n  note: " + n)

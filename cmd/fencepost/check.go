@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,27 +18,29 @@ import (
 )
 
 type checkCmd struct {
-	Files   []string       `arg:"" optional:"" help:"History files, directories, quoted globs such as 'runs/**/*.edn'; - reads standard input."`
-	Model   string         `help:"What the history is of: fencepost (leases and fenced storages together), lease, storage, register(INIT), cas-register(INIT), mutex, owner-mutex, kv." default:"fencepost"`
-	TTL     time.Duration  `help:"TTL of a lease whose events carry none."`
-	Drift   float64        `help:"Bound on the rate error of the store's clock against the recorder's, such as 0.0002."`
-	Ignore  []string       `help:"Operations to leave out."`
-	AtLeast map[string]int `help:"A history in which less happened is unknown, however legal: operations, takeovers, writes, stale, such as takeovers=1,writes=10." mapsep:"," placeholder:"WHAT=N"`
-	Timeout time.Duration  `help:"Time for one file; a check that runs out of it says unknown." default:"1m"`
-	FailOn  string         `help:"What exits 1: violated, or unknown too." enum:"violated,unknown" default:"violated"`
+	Files       []string       `arg:"" optional:"" help:"History files, directories, quoted globs such as 'runs/**/*.edn'; - reads standard input."`
+	Model       string         `help:"What the history is of: ${models}; auto finds out, and says why." default:"auto"`
+	TTL         time.Duration  `help:"TTL of a lease whose events carry none."`
+	Drift       float64        `help:"Bound on the rate error of the store's clock against the recorder's, such as 0.0002."`
+	Ignore      []string       `help:"Operations to leave out."`
+	AtLeast     map[string]int `help:"A history in which less happened is unknown, however legal: operations, takeovers, renewals, lapses, writes, stale, such as takeovers=1,writes=10." mapsep:"," placeholder:"WHAT=N"`
+	Independent bool           `help:"Values are tuples of jepsen.independent: [key value]."`
+	Timeout     time.Duration  `help:"Time for one file; a check that runs out of it says unknown." default:"1m"`
+	FailOn      string         `help:"What exits 1: violated, or unknown too." enum:"violated,unknown" default:"violated"`
 
 	JSON        bool   `help:"Print one JSON object a file and one in the end, a line each, instead of text."`
 	Schema      bool   `help:"Print the JSON Schema of --json and end."`
 	JUnit       string `name:"junit" help:"Write JUnit XML to this file: a test for each history." type:"path"`
 	Annotations *bool  `help:"Print GitHub workflow commands that annotate the lines. On where GITHUB_ACTIONS is true." negatable:""`
 	HTML        string `help:"Write a picture of the failing part to this file; for many files, one for each that is violated to this directory." type:"path"`
+	SVG         string `name:"svg" help:"The same picture as SVG." type:"path"`
 	Reduce      string `help:"Write the minimal failing part as a history to this file or directory: .edn, or else JSON lines." type:"path"`
 }
 
 // Help is shown by check --help.
 func (checkCmd) Help() string {
 	return `Reads each history, whatever its format (fencepost's JSON lines, Jepsen's EDN,
-elle-cli's JSON, porcupine's logs: told by content), and looks for an order of its
+elle-cli's JSON, porcupine's logs, one-line operations: told by content), and looks for an order of its
 operations, with their times, that explains every answer. Beliefs, tokens and writes
 are judged beside that, and each finding says whom to blame.
 
@@ -84,7 +87,7 @@ func (c *checkCmd) Run(e *env) error {
 
 // options are those of each check.
 func (c *checkCmd) options() (linearizability.Options, error) {
-	o := linearizability.Options{TTL: c.TTL, Drift: int64(math.Round(c.Drift * 1e9)), Ignore: c.Ignore}
+	o := linearizability.Options{TTL: c.TTL, Drift: int64(math.Round(c.Drift * 1e9)), Ignore: c.Ignore, Reader: linearizability.Reader{Independent: c.Independent}}
 	var err error
 	if o.Model, err = linearizability.ParseModel(c.Model); err != nil {
 		return o, err
@@ -93,13 +96,13 @@ func (c *checkCmd) options() (linearizability.Options, error) {
 		return o, fmt.Errorf("--drift must be in [0, 1), --ttl not negative and --timeout above 0")
 	}
 	gates := map[string]*int{
-		"operations": &o.AtLeast.Operations, "takeovers": &o.AtLeast.Takeovers,
-		"writes": &o.AtLeast.Writes, "stale": &o.AtLeast.Stale,
+		"operations": &o.AtLeast.Operations, "takeovers": &o.AtLeast.Takeovers, "renewals": &o.AtLeast.Renewals,
+		"lapses": &o.AtLeast.Lapses, "writes": &o.AtLeast.Writes, "stale": &o.AtLeast.Stale,
 	}
 	for name, n := range c.AtLeast {
 		gate := gates[name]
 		if gate == nil || n < 0 {
-			return o, fmt.Errorf("--at-least %s=%d: want operations, takeovers, writes or stale, and a number from 0", name, n)
+			return o, fmt.Errorf("--at-least %s=%d: want operations, takeovers, renewals, lapses, writes or stale, and a number from 0", name, n)
 		}
 		*gate = n
 	}
@@ -141,10 +144,9 @@ func (r *checkRun) all(files []string) error {
 		results[i] = make(chan checked, 1)
 	}
 	var next atomic.Int64
-	var ended = make(chan struct{})
+	var looking sync.WaitGroup
 	for range workers {
-		go func() {
-			defer func() { ended <- struct{}{} }()
+		looking.Go(func() {
 			for {
 				slots <- struct{}{}
 				i := int(next.Add(1) - 1)
@@ -155,7 +157,7 @@ func (r *checkRun) all(files []string) error {
 				results[i] <- r.one(ctx, files[i])
 				r.done.Add(1)
 			}
-		}()
+		})
 	}
 	// On a terminal the progress would be drawn into the text.
 	var held []checked
@@ -170,9 +172,7 @@ func (r *checkRun) all(files []string) error {
 			cancel()
 		}
 	}
-	for range workers {
-		<-ended
-	}
+	looking.Wait()
 	stop()
 	for _, x := range held {
 		if err := r.tell(x); err != nil && failed == nil {
@@ -198,37 +198,50 @@ func (r *checkRun) one(ctx context.Context, file string) (x checked) {
 		x.Err = fmt.Errorf("%s: not looked at: %w", file, x.Err)
 		return x
 	}
-	var h linearizability.History
-	if file == "-" {
-		h, x.Err = linearizability.Read(os.Stdin, "standard input")
-	} else {
-		h, x.Err = linearizability.ReadFile(file)
-	}
-	if x.Err != nil {
-		return x
-	}
 	limited, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	if x.Verdict, x.Err = linearizability.Check(limited, h, r.options); x.Err != nil {
+	history := func() (linearizability.History, error) { return r.options.Reader.ReadFile(file) }
+	if file == "-" {
+		var h linearizability.History
+		if h, x.Err = r.options.Reader.Read(os.Stdin, "standard input"); x.Err != nil {
+			return x
+		}
+		history = func() (linearizability.History, error) { return h, nil }
+		x.Verdict, x.Err = linearizability.Check(limited, h, r.options)
+	} else {
+		x.Verdict, x.Err = linearizability.CheckFile(limited, file, r.options)
+	}
+	if x.Err != nil {
 		return x
 	}
 	r.checked.Add(int64(x.Verdict.Activity.Operations))
 	again, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	x.trouble = r.write(again, h, &x)
+	x.trouble = r.write(again, history, &x)
 	return x
 }
 
 // write writes the files that are about one file.
-func (r *checkRun) write(ctx context.Context, h linearizability.History, x *checked) error {
+func (r *checkRun) write(ctx context.Context, history func() (linearizability.History, error), x *checked) error {
 	violated := x.Verdict.Result == linearizability.Violated
-	if path := r.place(r.HTML, x.File, ".html"); path != "" && (violated || !r.inDirectory(r.HTML)) {
-		if err := writeFile(path, func(w io.Writer) error { return x.Verdict.WriteHTML(ctx, w) }); err != nil {
+	for _, picture := range []struct {
+		out, ext string
+		write    func(context.Context, io.Writer) error
+	}{{r.HTML, ".html", x.Verdict.WriteHTML}, {r.SVG, ".svg", x.Verdict.WriteSVG}} {
+		path := r.place(picture.out, x.File, picture.ext)
+		if path == "" || !violated && r.inDirectory(picture.out) {
+			continue
+		}
+		if err := writeFile(path, func(w io.Writer) error { return picture.write(ctx, w) }); err != nil {
 			return err
 		}
 		x.wrote = append(x.wrote, "drawn in "+path)
 	}
 	if path := r.place(r.Reduce, x.File, historyExt(x.File)); path != "" && violated {
+		h, err := history()
+		if err != nil {
+			return err
+		}
 		small, err := linearizability.Reduce(ctx, h, r.options)
 		if err != nil {
 			return err
@@ -312,7 +325,7 @@ func (r *checkRun) end() error {
 // withoutHistory keeps of a verdict what a report says.
 func withoutHistory(v linearizability.Verdict) linearizability.Verdict {
 	return linearizability.Verdict{
-		Result: v.Result, File: v.File, Model: v.Model, Reading: v.Reading, Reason: v.Reason,
+		Result: v.Result, File: v.File, Model: v.Model, Chosen: v.Chosen, Reading: v.Reading, Reason: v.Reason,
 		Activity: v.Activity, Partitions: v.Partitions, Findings: v.Findings, Notes: v.Notes,
 	}
 }

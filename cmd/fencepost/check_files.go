@@ -154,7 +154,7 @@ func isHistory(file string) (bool, error) {
 		return false, nil
 	case linearizability.FormatJSONLines, linearizability.FormatJSONArray:
 		return has(`"type"`, `"f"`) || has(`"meta"`, `"version"`), nil
-	case linearizability.FormatEDN:
+	case linearizability.FormatEDN, linearizability.FormatEDNVector, linearizability.FormatEDNList, linearizability.FormatKVLog:
 		return has(":type", ":f") || has(":meta", ":version"), nil
 	}
 	return true, nil
@@ -170,7 +170,7 @@ func historyExt(file string) string {
 
 // places settles where what is written about the files goes.
 func (r *checkRun) places(files []string) error {
-	for _, dir := range []string{r.HTML, r.Reduce} {
+	for _, dir := range []string{r.HTML, r.SVG, r.Reduce} {
 		if r.inDirectory(dir) {
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				return err

@@ -80,7 +80,7 @@ func TestCheckExpandsDirectoriesAndGlobs(t *testing.T) {
 
 func TestCheckTellsOfFilesInTheirOrder(t *testing.T) {
 	someRuns(t)
-	code, out, errs := invoke(t, "check", "runs", "other/register.edn")
+	code, out, errs := invoke(t, "check", "runs", "other/register.edn", "--model", "fencepost")
 	if code != exitViolated {
 		t.Errorf("exit %d", code)
 	}

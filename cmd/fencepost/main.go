@@ -13,12 +13,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
 	"fencepost/impl/clock"
+	"fencepost/linearizability"
 )
 
 // The exit codes.
@@ -89,7 +91,7 @@ func run(e *env, args []string) (code int) {
 	}()
 	var c cli
 	parser, err := kong.New(&c, kong.Name("fencepost"), kong.Writers(e.out, e.err), kong.Exit(func(n int) { panic(exited(n)) }),
-		kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.UsageOnError(), kong.Vars{"models": strings.Join(linearizability.Models()[1:], ", ")}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Description("Check lease-based leader election with fencing tokens.\n\n"+
 			"Exit codes: 0 holds, 1 violated, 2 unknown or could not run."))
 	if err != nil {

@@ -70,7 +70,7 @@ func (o Outcome) Problems() []Problem {
 		if !f.Violates {
 			continue
 		}
-		p := Problem{Title: f.Invariant.String(), Text: f.String()}
+		p := Problem{Title: f.Check, Text: f.String()}
 		if n := len(f.Lines); n > 0 {
 			p.Line = f.Lines[n-1] // the first shows nothing yet
 		}

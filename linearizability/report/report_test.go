@@ -28,8 +28,8 @@ func outcomes() []report.Outcome {
 				{Model: "storage", Key: "s", Result: linearizability.Holds},
 			},
 			Findings: []linearizability.Finding{
-				{Invariant: model.BeliefSafety, Blame: linearizability.BlameStore, Text: "two leaders", Lines: []int{3, 9}, Indexes: []int64{2, 8}, Violates: true},
-				{Invariant: model.BeliefSafety, Blame: linearizability.BlameStore, Text: "only worth knowing", Lines: []int{4}, Indexes: []int64{3}},
+				{Check: "overlap", Invariant: model.BeliefSafety, Blame: linearizability.BlameStore, Text: "two leaders", Lines: []int{3, 9}, Indexes: []int64{2, 8}, Violates: true},
+				{Check: "overlap", Invariant: model.BeliefSafety, Blame: linearizability.BlameStore, Text: "only worth knowing", Lines: []int{4}, Indexes: []int64{3}},
 			}}},
 		{File: "slow.edn", Verdict: linearizability.Verdict{Result: linearizability.Unknown, Model: "fencepost", Reason: "no time to look"}},
 		{File: "broken.edn", Err: &linearizability.SyntaxError{File: "broken.edn", Line: 3, Field: "time", Msg: "missing"}},
@@ -43,7 +43,7 @@ func TestAnnotationsAreEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `::error file=runs/a%2Cb%3A100%25.jsonl,line=7,title=fencepost%3A not linearizable::lease "k": no order explains 50%25 of%0Ait <&` + "\x00" + `>
-::error file=runs/a%2Cb%3A100%25.jsonl,line=9,title=fencepost%3A belief-safety::belief-safety: two leaders; blame the store (line 3, line 9)
+::error file=runs/a%2Cb%3A100%25.jsonl,line=9,title=fencepost%3A overlap::overlap: two leaders; blame the store (line 3, line 9)
 ::warning file=slow.edn,title=fencepost%3A unknown::no time to look
 ::error file=broken.edn,line=3,title=fencepost%3A cannot be read::broken.edn:3: field "time": missing
 ::error title=fencepost%3A cannot be checked::gone
