@@ -59,6 +59,7 @@ type strayUse struct {
 	asks   int64
 	has    int  // of a grant: how many its owner had
 	again  bool // by the holder
+	other  bool // of a grant: by another than the last who used a stray, who is the holder still
 	joined int  // of the strayed there were
 }
 
@@ -138,7 +139,7 @@ func (f *frontier) leadStrays(x int32, w *way) (late bool) {
 				state, ok = r.grant(w.state, asks)
 			}
 			if ok {
-				f.stray(x, w, state, strayUse{asks: asks, has: k}, a, false)
+				f.stray(x, w, state, strayUse{asks: asks, has: k, other: w.spare.held > 0}, a, false)
 			}
 		}
 	}
@@ -298,7 +299,7 @@ func (f *frontier) named(order []*link) []*link {
 		}
 		if !l.stray.again {
 			next := slices.IndexFunc(owners, func(o *owner) bool {
-				return o != holder && len(o.left) == l.stray.has && f.askedBy(o.left[0]) == l.stray.asks
+				return !(l.stray.other && o == holder) && len(o.left) == l.stray.has && f.askedBy(o.left[0]) == l.stray.asks
 			})
 			holder = owners[next]
 		}
