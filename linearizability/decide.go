@@ -47,9 +47,14 @@ const (
 	plainMoves = 4          // an operation
 	walkSteps  = 2_000      // an operation
 	walkLeast  = 5_000_000  // of all
+	briskSteps = 100        // an operation, of a walk that comes first
 	lookMoves  = 100_000    // of the search that finds an order, or none though there is one
 	lastMoves  = 10_000_000 // of the last one
 )
+
+// longPartition is how many actions a partition has that is walked through
+// first: the plain search takes the unknown ones along from segment to segment.
+const longPartition = 4 * segmentLen
 
 // judgement is what the searches found of one partition.
 type judgement struct {
@@ -61,6 +66,12 @@ type judgement struct {
 
 // judge searches for an order of the actions.
 func judge(ctx context.Context, meta *Meta, p *partition, memory int64) judgement {
+	if len(p.actions) > longPartition {
+		brisk := newFrontier(ctx, meta, p, memory, briskSteps*len(p.actions))
+		if result := brisk.run(); result != porcupine.Unknown || ctx.Err() != nil {
+			return judgement{result: result, stopped: brisk.stopped, explained: brisk.place}
+		}
+	}
 	plain := newSearch(ctx, meta, p, memory)
 	plain.limit = plainMoves * (100 + len(p.actions))
 	if plain.run() == porcupine.Ok {

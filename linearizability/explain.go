@@ -59,13 +59,14 @@ func (p *partition) order(ctx context.Context, meta *Meta, memory int64) ([]int,
 	if walk.run() != porcupine.Ok {
 		return nil, false
 	}
-	return p.calls(p.relocate(walk.now.list[0].order.list())), true
+	return p.calls(p.relocate(walk.named(walk.now.list[0].order.list()))), true
 }
 
 // link is the end of an order of actions.
 type link struct {
 	action int32
-	late   bool // it is in the order where it was needed, not where it happened
+	stray  *strayUse // what the action is found out by; nil if it is known
+	late   bool      // it is in the order where it was needed, not where it happened
 	before *link
 }
 

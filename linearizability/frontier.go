@@ -36,6 +36,10 @@ type frontier struct {
 	free    []uint64 // bits that no action under way has
 	maybe   []uint64 // bits of the unknown ones
 
+	joinEvery int
+	asks      []int64   // what strays ask for
+	strayed   []strayed // if orders are kept
+
 	now, next, seen ways
 	queue           []*way
 
@@ -77,6 +81,8 @@ type forward struct {
 	late      func(state any, a *action) bool
 	hindsight func(state any, a *action) (any, bool)
 	cuts      func(state any, a *action) bool
+	// strays tells which unknown actions nothing tells apart; nil if it cannot.
+	strays *strayRules
 }
 
 // way is how what came so far can have happened: the state it led to, and which
@@ -87,6 +93,7 @@ type way struct {
 	used  []uint64 // by slot
 	kin   uint64
 	gone  bool // another covers it
+	spare spare
 	order *link
 }
 
@@ -98,7 +105,7 @@ func (w *way) use(slot int32) { w.used[slot/64] |= 1 << (slot % 64) }
 // would take more than the given bytes, about.
 func newFrontier(ctx context.Context, meta *Meta, p *partition, memory int64, limit int) *frontier {
 	f := &frontier{
-		ctx: ctx, machine: &p.machine, actions: p.actions, memory: memory, limit: limit, stuck: none,
+		ctx: ctx, machine: &p.machine, actions: p.actions, memory: memory, limit: limit, stuck: none, joinEvery: joinEvery,
 		pred: make([]int32, len(p.actions)), slot: make([]int32, len(p.actions)),
 	}
 	lanes, width := lanes(meta, p.actions)
@@ -147,6 +154,7 @@ func (f *frontier) run() porcupine.CheckResult {
 			return porcupine.Illegal
 		}
 		f.decided++
+		f.join()
 	}
 	return porcupine.Ok
 }
@@ -230,7 +238,7 @@ func (f *frontier) enter(x int32, w *way) {
 	} else if f.seen.add(f, w) {
 		f.queue = append(f.queue, w)
 	}
-	if f.memory < int64(len(f.next.list)+len(f.seen.list))*int64(f.machine.bytes+128+8*len(f.free)) {
+	if f.memory < int64(len(f.next.list)+len(f.seen.list))*int64(f.machine.bytes+128+8*len(f.free)+4*maxStrays*len(f.asks)) {
 		f.stop("more would take too much memory")
 	}
 }
@@ -240,7 +248,7 @@ func (f *frontier) lead(x int32, w *way) {
 	for _, i := range f.known {
 		f.try(x, w, i, false)
 	}
-	late := false
+	late := len(w.spare.owners) > 0 && f.leadStrays(x, w)
 	for _, i := range f.unknown {
 		if !f.open(w, i) {
 			continue
@@ -259,6 +267,7 @@ func (f *frontier) lead(x int32, w *way) {
 			f.try(x, w, i, true)
 		}
 	}
+	f.strayInHindsight(x, w)
 }
 
 // open reports whether w can use an action next, as far as the order goes.
@@ -279,15 +288,7 @@ func (f *frontier) cut(w *way) bool {
 
 // try goes on from w by one action.
 func (f *frontier) try(x int32, w *way, i int32, hindsight bool) {
-	if f.stopped != "" || !f.open(w, i) {
-		return
-	}
-	if f.steps++; f.steps&1023 == 0 && f.ctx.Err() != nil {
-		f.stop(context.Cause(f.ctx).Error())
-		return
-	}
-	if f.steps > f.limit {
-		f.stop("too many operations overlap, or have an unknown outcome")
+	if !f.open(w, i) || !f.step() {
 		return
 	}
 	a := &f.actions[i]
@@ -309,11 +310,27 @@ func (f *frontier) try(x int32, w *way, i int32, hindsight bool) {
 		if hindsight {
 			f.late++
 		}
-		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order}
+		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order, spare: w.spare}
 		f.append(n, i, hindsight)
+		if n.spare.held > 0 {
+			f.left(n)
+		}
 		f.settle(n)
 		f.enter(x, n)
 	}
+}
+
+// step counts one, and reports whether it may be made.
+func (f *frontier) step() bool {
+	if f.stopped != "" {
+		return false
+	}
+	if f.steps++; f.steps&1023 == 0 && f.ctx.Err() != nil {
+		f.stop(context.Cause(f.ctx).Error())
+	} else if f.steps > f.limit {
+		f.stop("too many operations overlap, or have an unknown outcome")
+	}
+	return f.stopped == ""
 }
 
 // append uses an action.
@@ -386,8 +403,8 @@ func (f *frontier) kin(state any) uint64 {
 }
 
 // ways is a set of ways of which none covers another: one covers another if its
-// state does, it used the same known actions, and no unknown one that the other
-// did not.
+// state does, it used the same known actions, no unknown one that the other did
+// not, and has no less strays left.
 type ways struct {
 	list  []*way
 	index map[uint64][]*way // by kin and known actions, once they are many
@@ -457,5 +474,5 @@ func (f *frontier) better(v, w *way) bool {
 			return false
 		}
 	}
-	return f.covers(v.state, w.state)
+	return v.spare.more(&w.spare) && f.covers(v.state, w.state)
 }

@@ -1,6 +1,17 @@
 package linearizability
 
-import "fencepost/model"
+import (
+	"math"
+
+	"fencepost/model"
+)
+
+// strayOwner stands for any owner of whom the rest of the history does not
+// speak, otherStray for another one.
+const (
+	strayOwner = math.MaxInt32 - iota
+	otherStray
+)
 
 // forward is what a frontier may know of the lease. Its states are sets of one
 // timed state each.
@@ -34,7 +45,58 @@ func (c *leaseCompiler) forward() forward {
 		}
 		f.cuts = func(state any, a *action) bool { return l.cuts(only(state), a, c.timed[a.timed]) }
 	}
+	// Where a TTL may run from the call on, the call makes a difference for ever.
+	// And where a lapse goes on record, but the owner may renew after it, one stray
+	// may have seen the lapse of another who is the holder still.
+	if c.params.Anchor == model.AnchorGrant && (c.params.NoRestarts || !c.params.RenewAfterLapse) {
+		f.strays = l.strays(c.timed)
+	}
 	return f
+}
+
+// strays are the acquires of unknown outcome by owners who are not heard of
+// again.
+func (l *leaseLookahead) strays(timed []model.TimedOp) *strayRules {
+	acquire := func(owner int32, ttl int64) model.TimedOp {
+		return model.TimedOp{
+			Kind: model.TimedAcquire, Outcome: model.TimedUnknown, Owner: owner, TTL: ttl, Call: math.MinInt64, Return: Unbounded,
+		}
+	}
+	only := func(s any) model.TimedState { return s.(*leaseState).set[0] }
+	unknown := &action{unknown: true}
+	return &strayRules{
+		of: func(a *action) (int32, int64, bool) {
+			op := timed[a.timed]
+			return op.Owner, op.TTL, op.Kind == model.TimedAcquire
+		},
+		silent: func(owner int32) int64 { return l.silent[owner] },
+		before: func(s any, a *action) bool { return !only(s).By(timed[a.timed].Call) },
+		holder: func(s any) int32 { return only(s).Holder() },
+		grant: func(s any, ttl int64) (any, bool) {
+			state := s.(*leaseState)
+			next := state.step(l.params, acquire(otherStray, ttl))
+			if next == nil {
+				return nil, false
+			}
+			for i, t := range next.set {
+				next.set[i] = t.Renamed(otherStray, strayOwner)
+			}
+			return next, true
+		},
+		again: func(s any, ttl int64) (any, bool) {
+			next := s.(*leaseState).step(l.params, acquire(strayOwner, ttl))
+			return next, next != nil
+		},
+		may: func(before, after any, ttl int64) bool {
+			return l.may(only(before), only(after), unknown, acquire(strayOwner, ttl))
+		},
+		idle: func(s any, ttl int64) bool { return l.idle(only(s), acquire(strayOwner, ttl)) },
+		late: func(s any, ttl int64) bool { return l.prolongs(only(s), acquire(strayOwner, ttl)) },
+		hindsight: func(s any, ttl int64) (any, bool) {
+			set := l.params.AppendLate(nil, only(s), acquire(strayOwner, ttl))
+			return &leaseState{set}, len(set) > 0
+		},
+	}
 }
 
 // leaseLookahead is what the whole history tells of the operations of unknown
@@ -47,11 +109,15 @@ type leaseLookahead struct {
 	// but those of owners who ask for TTLs that differ.
 	late bool
 	ttl  map[int32]int64 // by owner, the TTL that all his operations ask for; 0 if they differ
+	// silent is by owner the place from which on nothing speaks of him but what
+	// he called before and whose outcome is unknown.
+	silent map[int32]int64
 }
 
 func (c *leaseCompiler) lookahead() *leaseLookahead {
-	l := &leaseLookahead{params: c.params, relaxed: c.params, owner: make(map[uint64]int32), ttl: make(map[int32]int64)}
+	l := &leaseLookahead{params: c.params, relaxed: c.params, owner: make(map[uint64]int32), ttl: make(map[int32]int64), silent: make(map[int32]int64)}
 	l.relaxed.Late = Unbounded
+	l.ttl[strayOwner] = 1 // whichever it is, a stray has only one
 	// Where operations of unknown outcome stand in the order is known by their
 	// instants alone: so instants must order the events as their places do.
 	l.late = c.params.NoRestarts && c.params.Anchor == model.AnchorGrant && !c.params.RenewAfterLapse &&
@@ -66,6 +132,12 @@ func (c *leaseCompiler) lookahead() *leaseLookahead {
 				l.ttl[op.Owner] = op.TTL
 			}
 		}
+		until := a.ret
+		if a.unknown {
+			until = a.call
+		}
+		l.silent[op.Owner] = max(l.silent[op.Owner], until)
+		l.silent[op.Holder] = max(l.silent[op.Holder], until)
 		if a.unknown || op.Outcome != model.TimedOK {
 			continue
 		}

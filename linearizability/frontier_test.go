@@ -51,6 +51,7 @@ func compiled(t testing.TB, h *History, model string) *partition {
 func walked(t *testing.T, h *History) (*frontier, porcupine.CheckResult) {
 	t.Helper()
 	f := newFrontier(t.Context(), &h.Meta, compiled(t, h, ModelLease), DefaultMemory, 1<<40)
+	f.joinEvery = 1
 	return f, f.run()
 }
 

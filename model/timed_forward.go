@@ -101,3 +101,15 @@ func (s TimedState) By(at int64) bool {
 	}
 	return !(zoneBound{b.whole + at, b.frac}).less(zoneZero)
 }
+
+// Holder is the owner of the last tenure, as far as that still matters: 0 if it
+// does not.
+func (s TimedState) Holder() int32 { return s.holder }
+
+// Renamed is s if the one that it knows as from were to.
+func (s TimedState) Renamed(from, to int32) TimedState {
+	if s.holder == from {
+		s.holder = to
+	}
+	return s
+}
