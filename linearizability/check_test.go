@@ -252,8 +252,8 @@ func TestPanicOfAModelIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := d.parts
-	parts[0].p.machine.step = func(any, *action) (any, bool) { panic("odd") }
-	s := newSearch(t.Context(), &h.Meta, &d.parts[0].p, DefaultMemory)
+	parts[0].load().machine.step = func(any, *action) (any, bool) { panic("odd") }
+	s := newSearch(t.Context(), &h.Meta, d.parts[0].load(), DefaultMemory)
 	if result := s.run(); result != porcupine.Unknown || s.stopped != "the model failed: odd" {
 		t.Errorf("%v, %q, want unknown and why", result, s.stopped)
 	}
@@ -299,7 +299,7 @@ func TestLongHistoryIsCutIntoSegments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSearch(t.Context(), &h.Meta, &d.parts[0].p, DefaultMemory)
+	s := newSearch(t.Context(), &h.Meta, d.parts[0].load(), DefaultMemory)
 	if result := s.run(); result != porcupine.Ok || len(s.segments) < 4 {
 		t.Errorf("%v (%s) in %d segments, want Ok in at least 4", result, s.stopped, len(s.segments))
 	}

@@ -53,7 +53,7 @@ func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, 
 		if !streams(&h, o) {
 			continue
 		}
-		if c, err = newCollator(&h, o); err != nil {
+		if c, err = newCollator(&h, o, s.expect(f, hold)); err != nil {
 			return Verdict{}, err
 		}
 		h.Events = nil
@@ -87,13 +87,25 @@ type collator struct {
 	idle   []*operation // whose events may be written over
 }
 
-// newCollator begins with the events of h.
-func newCollator(h *History, o Options) (*collator, error) {
+// expect is about how many events a file has, of which so many have been read.
+// What grows by itself would take twice the memory on its way there.
+func (s *Stream) expect(f *os.File, events int) int {
+	info, err := f.Stat()
+	read := s.maxBytes - s.src.left
+	if err != nil || !info.Mode().IsRegular() || read <= 0 {
+		return events
+	}
+	return int(float64(events) * float64(info.Size()) / float64(read))
+}
+
+// newCollator begins with the events of h, of about so many.
+func newCollator(h *History, o Options, events int) (*collator, error) {
 	meta := h.Meta
 	d, err := newDigest(h.Name, &meta, o)
 	if err != nil {
 		return nil, err
 	}
+	d.facts.all = make([]fact, 0, min(events, DefaultMaxEvents)/2+min(events, DefaultMaxEvents)/16)
 	c := &collator{digest: d, open: make(map[int64]*operation)}
 	for i := range h.Events {
 		if err := c.take(&h.Events[i]); err != nil {

@@ -98,10 +98,12 @@ func judge(ctx context.Context, meta *Meta, p *partition, memory int64) judgemen
 // decide judges one partition.
 func (p *part) decide(ctx context.Context, meta *Meta, memory int64, effects []int) Partition {
 	out := Partition{Model: p.family.name, Key: p.key, Result: Holds, Operations: p.operations, Unknown: p.unknown}
-	if p.p.explained(effects) {
+	whole := p.load()
+	defer p.unload()
+	if whole.explained(effects) {
 		return out
 	}
-	switch j := judge(ctx, meta, &p.p, memory); j.result {
+	switch j := judge(ctx, meta, whole, memory); j.result {
 	case porcupine.Unknown:
 		out.Result, out.Reason = Unknown, j.stopped
 	case porcupine.Illegal:

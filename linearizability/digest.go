@@ -32,13 +32,25 @@ type part struct {
 	key        string
 	compiler   compiler
 	operations int
-	unknown    int // of these, with unknown outcome
+	unknown    int   // of these, with unknown outcome
+	called     int64 // place of the first call
 	spans      []span
-	p          partition
+	p          partition // while it is loaded
 	// stuck, if it is violated, is the first operation whose return nothing
 	// explains; nil if that could not be told.
 	stuck *span
 }
+
+// load makes the partition of everything. One takes more memory than its
+// operations do here, so that those which nobody looks at are not kept.
+func (p *part) load() *partition {
+	if p.p.machine.step == nil {
+		p.p, _ = p.compile(Unbounded) // digest.end has seen it compile
+	}
+	return &p.p
+}
+
+func (p *part) unload() { p.p = partition{} }
 
 // compile makes the partition of what had been called before a place.
 func (p *part) compile(until int64) (partition, error) {
@@ -104,7 +116,9 @@ func (d *digest) part(f *family, key string) *part {
 }
 
 func (p *part) add(o *operation) error {
-	p.operations++
+	if p.operations++; p.operations == 1 || o.call < p.called {
+		p.called = o.call
+	}
 	p.spans = append(p.spans, o.span)
 	if o.Type == Info {
 		p.unknown++
@@ -128,19 +142,12 @@ func (d *digest) end() error {
 	if !slices.IsSortedFunc(d.facts.all, byCall) {
 		slices.SortFunc(d.facts.all, byCall)
 	}
-	// The order in which their first operations were called.
-	first := func(p *part) int64 {
-		if len(p.p.actions) == 0 {
-			return Unbounded
-		}
-		return p.p.actions[0].call
-	}
 	for i := range d.parts {
-		var err error
-		if d.parts[i].p, err = d.parts[i].compile(Unbounded); err != nil {
+		// What is wrong with meta shows with no operation as well.
+		if _, err := d.parts[i].compile(none); err != nil {
 			return at(err, d.file, 1)
 		}
 	}
-	slices.SortStableFunc(d.parts, func(a, b part) int { return cmp.Compare(first(&a), first(&b)) })
+	slices.SortStableFunc(d.parts, func(a, b part) int { return cmp.Compare(a.called, b.called) })
 	return nil
 }

@@ -28,7 +28,7 @@ type explanation struct {
 // where the searches give up; then the order is empty.
 func (p *part) explain(ctx context.Context, meta *Meta, memory int64) explanation {
 	if p.stuck == nil {
-		order, ok := p.p.order(ctx, meta, memory)
+		order, ok := p.load().order(ctx, meta, memory)
 		return explanation{order: order, complete: ok}
 	}
 	e := explanation{stuck: p.stuck}

@@ -44,7 +44,7 @@ func TestExplanationReplays(t *testing.T) {
 		}
 		p := &v.digest.parts[0]
 		e := p.explain(t.Context(), &h.Meta, DefaultMemory)
-		target := p.p
+		target := *p.load()
 		if e.stuck != nil {
 			if target, err = p.compile(e.stuck.ret - 1); err != nil {
 				t.Fatal(err)

@@ -43,7 +43,7 @@ func compiled(t testing.TB, h *History, model string) *partition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &d.parts[0].p
+	return d.parts[0].load()
 }
 
 // walked is what a frontier says of a history of one lease, without any other

@@ -310,7 +310,7 @@ func agree(t *testing.T, h *History, m Model, want bool) {
 	parts := d.parts
 	forward := true
 	for i := range parts {
-		f := newFrontier(t.Context(), &h.Meta, &parts[i].p, DefaultMemory, 1<<30)
+		f := newFrontier(t.Context(), &h.Meta, parts[i].load(), DefaultMemory, 1<<30)
 		forward = forward && f.run() == porcupine.Ok
 	}
 	if forward != want {
@@ -320,7 +320,7 @@ func agree(t *testing.T, h *History, m Model, want bool) {
 	for _, mode := range []string{"plain", "eager", "patient", "cut", "cut eager"} {
 		all := true
 		for i := range parts {
-			s := newSearch(t.Context(), &h.Meta, &parts[i].p, DefaultMemory)
+			s := newSearch(t.Context(), &h.Meta, parts[i].load(), DefaultMemory)
 			s.eager = mode == "eager" || mode == "patient" || mode == "cut eager"
 			s.patient = mode == "patient"
 			if mode == "cut" || mode == "cut eager" {

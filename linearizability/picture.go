@@ -404,7 +404,8 @@ func (d *drawing) order(ctx context.Context, i int) {
 	if judged.Result == Unknown || p.operations > drawOrder || len(r.Operations) == 0 {
 		return
 	}
-	target := p.p
+	target := *p.load()
+	defer p.unload()
 	if p.stuck != nil {
 		var err error
 		if target, err = p.compile(p.stuck.ret - 1); err != nil {

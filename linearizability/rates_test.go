@@ -82,7 +82,7 @@ func shows(t *testing.T, h *History) bool {
 		t.Fatal(err)
 	}
 	for i := range d.parts {
-		if newFrontier(t.Context(), &h.Meta, &d.parts[i].p, 4*DefaultMemory, 1<<40).run() != porcupine.Ok {
+		if newFrontier(t.Context(), &h.Meta, d.parts[i].load(), 4*DefaultMemory, 1<<40).run() != porcupine.Ok {
 			return true
 		}
 	}

@@ -64,7 +64,7 @@ func (c Reader) Open(r io.Reader, name string) (*Stream, error) {
 	if c.MaxEvents <= 0 {
 		c.MaxEvents = DefaultMaxEvents
 	}
-	s := &Stream{name: name, meta: DefaultMeta(), src: newSource(r, c.MaxBytes), maxEvents: c.MaxEvents, independent: c.Independent}
+	s := &Stream{name: name, meta: DefaultMeta(), src: newSource(r, c.MaxBytes), maxBytes: c.MaxBytes, maxEvents: c.MaxEvents, independent: c.Independent}
 	if err := s.open(c.Format); err != nil {
 		return nil, at(err, name, s.src.line)
 	}
@@ -81,6 +81,7 @@ type Stream struct {
 	dec         decoder
 	v           validator
 	fresh       renumber
+	maxBytes    int64
 	maxEvents   int
 	independent bool
 
