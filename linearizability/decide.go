@@ -66,7 +66,7 @@ type judgement struct {
 
 // judge searches for an order of the actions.
 func judge(ctx context.Context, meta *Meta, p *partition, memory int64) judgement {
-	if len(p.actions) > longPartition {
+	if len(p.actions) > longPartition && slices.ContainsFunc(p.actions, func(a action) bool { return a.unknown }) {
 		brisk := newFrontier(ctx, meta, p, memory, briskSteps*len(p.actions))
 		if result := brisk.run(); result != porcupine.Unknown || ctx.Err() != nil {
 			return judgement{result: result, stopped: brisk.stopped, explained: brisk.place}
