@@ -290,28 +290,10 @@ func (x *facts) processed(key string) []*fact {
 	return list
 }
 
-// findings adds what is wrong: first the partitions that no order explains.
+// findings adds what is wrong: first what has a name, then the partitions that
+// no order explains, then what is only worth knowing.
 func (d *drawing) findings() {
-	for i, p := range d.v.Partitions {
-		if p.Result != Violated {
-			continue
-		}
-		f := evidence.Finding{Check: "linearizability", Text: p.Reason, Violates: true}
-		if id, ok := d.ids[drawnOp{i, p.stuck.Call}]; ok {
-			f.Ops = []int{id}
-		}
-		if d.fewest != nil && i == d.reduced {
-			f.Text += fmt.Sprintf("; the fewest operations that cannot be explained are %d", len(d.fewest.Ops()))
-			for k := range d.fewest.Events {
-				e := &d.fewest.Events[k]
-				f.Ops = append(f.Ops, d.byLine[e.Index]...)
-				f.Lines = append(f.Lines, evidence.Line{Number: e.Line, Text: string(e.appendJSON(nil))})
-			}
-			slices.Sort(f.Ops)
-			f.Ops = slices.Compact(f.Ops)
-		}
-		d.page.Findings = append(d.page.Findings, f)
-	}
+	var named, worth []evidence.Finding
 	for _, found := range d.v.Findings {
 		f := evidence.Finding{Check: found.Check, Text: found.Text, Blame: evidence.Blame(found.Blame), Violates: found.Violates}
 		for _, index := range found.Indexes {
@@ -320,11 +302,42 @@ func (d *drawing) findings() {
 				f.Lines = append(f.Lines, line)
 			}
 		}
-		if found.Violates && d.page.Blame == evidence.Nobody {
-			d.page.Blame = f.Blame
+		if !found.Violates {
+			worth = append(worth, f)
+			continue
 		}
-		d.page.Findings = append(d.page.Findings, f)
+		named = append(named, f)
 	}
+	if len(named) > 0 {
+		d.page.Reason, d.page.Blame = named[0].Text, named[0].Blame
+	}
+	for i, p := range d.v.Partitions {
+		if p.Result == Violated {
+			named = append(named, d.unexplained(i))
+		}
+	}
+	d.page.Findings = append(named, worth...)
+}
+
+// unexplained is that no order explains a partition.
+func (d *drawing) unexplained(i int) evidence.Finding {
+	p := &d.v.Partitions[i]
+	f := evidence.Finding{Check: "linearizability", Text: p.Reason, Violates: true}
+	if id, ok := d.ids[drawnOp{i, p.stuck.Call}]; ok {
+		f.Ops = []int{id}
+	}
+	if d.fewest == nil || i != d.reduced {
+		return f
+	}
+	f.Text += fmt.Sprintf("; already %d operations cannot be explained", len(d.fewest.Ops()))
+	for k := range d.fewest.Events {
+		e := &d.fewest.Events[k]
+		f.Ops = append(f.Ops, d.byLine[e.Index]...)
+		f.Lines = append(f.Lines, evidence.Line{Number: e.Line, Text: string(e.appendJSON(nil))})
+	}
+	slices.Sort(f.Ops)
+	f.Ops = slices.Compact(f.Ops)
+	return f
 }
 
 // faultEnds are the names of faults that end what another began.
@@ -456,6 +469,9 @@ func (d *drawing) order(ctx context.Context, i int) {
 // looked for.
 const reduceEvents = 20_000
 
+// fewOperations can be taken in at a glance; more of them show nothing.
+const fewOperations = 12
+
 // minimal marks the fewest operations that cannot be explained.
 func (d *drawing) minimal(ctx context.Context) {
 	d.reduced = slices.IndexFunc(d.v.Partitions, func(p Partition) bool { return p.Result == Violated })
@@ -470,7 +486,7 @@ func (d *drawing) minimal(ctx context.Context) {
 		}
 	}
 	small, err := Reduce(ctx, *h, d.v.digest.options)
-	if err != nil {
+	if err != nil || len(small.Ops()) > fewOperations {
 		return
 	}
 	d.fewest = &small
