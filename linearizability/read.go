@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"sync/atomic"
 )
 
 // Reader reads histories. Its zero value is ready: it tells the format by the
@@ -15,6 +16,9 @@ type Reader struct {
 	Format    Format // FormatUnknown: by content
 	MaxEvents int    // 0: DefaultMaxEvents
 	MaxBytes  int64  // of input; 0: DefaultMaxBytes
+
+	// Progress, if it is set, counts the bytes of input that were read so far.
+	Progress *atomic.Int64
 
 	// Independent says that the value of every operation is a tuple of Jepsen's
 	// jepsen.independent: a key and the value proper. The event then has the
@@ -64,11 +68,30 @@ func (c Reader) Open(r io.Reader, name string) (*Stream, error) {
 	if c.MaxEvents <= 0 {
 		c.MaxEvents = DefaultMaxEvents
 	}
-	s := &Stream{name: name, meta: DefaultMeta(), src: newSource(r, c.MaxBytes), maxBytes: c.MaxBytes, maxEvents: c.MaxEvents, independent: c.Independent}
+	s := &Stream{name: name, meta: DefaultMeta(), src: newSource(c.counted(r), c.MaxBytes), maxBytes: c.MaxBytes, maxEvents: c.MaxEvents, independent: c.Independent}
 	if err := s.open(c.Format); err != nil {
 		return nil, at(err, name, s.src.line)
 	}
 	return s, nil
+}
+
+// counted is r, whose bytes count as progress.
+func (c Reader) counted(r io.Reader) io.Reader {
+	if c.Progress == nil {
+		return r
+	}
+	return readCounter{r, c.Progress}
+}
+
+type readCounter struct {
+	r     io.Reader
+	bytes *atomic.Int64
+}
+
+func (c readCounter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
 }
 
 // Stream is a history that is being read: one event of it is in memory at a

@@ -138,6 +138,15 @@ func (r *checkRun) all(files []string) error {
 	stop := func() {}
 	if r.many {
 		stop = r.e.watch(func() string { return count(r.checked.Load()) + " operations" }, "files", int64(len(files)), &r.done)
+	} else if info, err := os.Stat(files[0]); err == nil && info.Size() > 0 {
+		r.options.Reader.Progress = new(atomic.Int64)
+		reading := func() string {
+			if r.options.Reader.Progress.Load() < info.Size() {
+				return "reading"
+			}
+			return "looking for an order" // which takes as long as it takes
+		}
+		stop = r.e.watch(reading, "bytes", info.Size(), r.options.Reader.Progress)
 	}
 	ctx, cancel := context.WithCancel(r.e.ctx)
 	defer cancel()
@@ -169,7 +178,7 @@ func (r *checkRun) all(files []string) error {
 	for i := range files {
 		x := <-results[i]
 		<-slots
-		if r.e.terminal && r.many {
+		if r.e.terminal {
 			held = append(held, x)
 		} else if err := r.tell(x); err != nil && failed == nil {
 			failed = err
