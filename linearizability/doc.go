@@ -54,7 +54,8 @@
 //	records    of landed: a list of {key, owner, token, id, slot}
 //
 // A call without a return is an info. A fault is an info line without a process,
-// named by f, such as {"type":"info","f":"partition"}: it explains nothing, and is
+// named by f, such as {"type":"info","f":"partition"}; a line whose process is a
+// name, such as Jepsen's nemesis, is one, too. Faults explain nothing, and are
 // drawn.
 //
 // The fields of meta:
@@ -72,7 +73,8 @@
 //	renewAfterLapse  true: an owner may renew a lapsed lease that nobody took since
 //	first            the first token; null: any. Default null
 //	barrier          true: leaders fence their storages before they lead
-//	slots            how many may hold one lease at once, each in a slot; 0: one, and no slots
+//	slots            how many may hold one lease at once, each in a slot; 0: one, and no slots. Slots share one
+//	                 counter of tokens, so tokens must be rising or none
 //	journal          true: times may step back, as Jepsen's do; the order is then that of the file
 //	reuse            true: a process may go on after an info; it is given a new number there
 //
