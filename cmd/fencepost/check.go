@@ -21,29 +21,35 @@ import (
 type checkCmd struct {
 	Files       []string       `arg:"" optional:"" help:"History files, directories, quoted globs such as 'runs/**/*.edn'; - reads standard input."`
 	Model       string         `help:"What the history is of: ${models}; auto finds out, and says why." default:"auto"`
-	TTL         time.Duration  `help:"TTL of a lease whose events carry none."`
-	Drift       float64        `help:"Bound on the rate error of the store's clock against the recorder's, such as 0.0002."`
-	Ignore      []string       `help:"Operations to leave out."`
+	TTL         time.Duration  `help:"TTL of a lease whose events carry none, such as 10s."`
+	Drift       float64        `help:"Bound on the rate error of the store's clock against the recorder's, such as 0.0002, instead of the history's own." placeholder:"RATE"`
+	Ignore      []string       `help:"Operations to leave out, such as those that the model does not know." placeholder:"F"`
 	AtLeast     map[string]int `help:"A history in which less happened is unknown, however legal: operations, takeovers, renewals, lapses, writes, stale, such as takeovers=1,writes=10." mapsep:"," placeholder:"WHAT=N"`
-	Independent bool           `help:"Values are tuples of jepsen.independent: [key value]."`
+	Independent bool           `help:"Values are tuples of jepsen.independent, [key value]: what has no tag cannot be told from a pair."`
 	Timeout     time.Duration  `help:"Time for one file; a check that runs out of it says unknown." default:"1m"`
 	FailOn      string         `help:"What exits 1: violated, or unknown too." enum:"violated,unknown" default:"violated"`
 
 	JSON        bool   `help:"Print one JSON object a file and one in the end, a line each, instead of text."`
 	Schema      bool   `help:"Print the JSON Schema of --json and end."`
-	JUnit       string `name:"junit" help:"Write JUnit XML to this file: a test for each history." type:"path"`
+	JUnit       string `name:"junit" help:"Write JUnit XML to this file: a test for each history." type:"path" placeholder:"FILE"`
 	Annotations *bool  `help:"Print GitHub workflow commands that annotate the lines. On where GITHUB_ACTIONS is true." negatable:""`
-	HTML        string `help:"Write a picture of the failing part to this file; for many files, one for each that is violated to this directory." type:"path"`
-	SVG         string `name:"svg" help:"The same picture as SVG." type:"path"`
-	Reduce      string `help:"Write the minimal failing part as a history to this file or directory: .edn, or else JSON lines." type:"path"`
+	HTML        string `help:"Draw the history, the failing part in view, as a page in this file. For many histories, or where it is a directory: each that is violated, into the directory." type:"path" placeholder:"FILE"`
+	SVG         string `name:"svg" help:"The same picture as SVG." type:"path" placeholder:"FILE"`
+	Reduce      string `help:"Write the minimal failing part as a history to this file, likewise: as EDN if it ends in .edn, else as JSON lines." type:"path" placeholder:"FILE"`
 }
 
 // Help is shown by check --help.
 func (checkCmd) Help() string {
 	return `Reads each history, whatever its format (fencepost's JSON lines, Jepsen's EDN,
-elle-cli's JSON, porcupine's logs, one-line operations: told by content), and looks for an order of its
-operations, with their times, that explains every answer. Beliefs, tokens and writes
-are judged beside that, and each finding says whom to blame.
+elle-cli's JSON, porcupine's logs, one-line operations: told by content), and
+looks for an order of its operations, with their times, that explains every
+answer. Of leases and fenced storages, beliefs, tokens and writes are judged
+beside that, and each finding says whom to blame.
+
+    fencepost check history.jsonl
+    fencepost check --html page.html --reduce small.jsonl history.jsonl
+    fencepost check --model 'cas-register(nil)' --independent jepsen.edn
+    fencepost check --at-least takeovers=1 --fail-on unknown --junit junit.xml runs
 
 Of a directory, all files below it that look like histories are checked (.jsonl,
 .json, .edn, .log, .txt, .ops); the others are counted as skipped.

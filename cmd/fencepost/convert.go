@@ -23,7 +23,12 @@ type convertCmd struct {
 
 // Help is shown by convert --help.
 func (convertCmd) Help() string {
-	return `Formats:
+	return `Reads any format, told by content, and writes the one that is asked for:
+
+    fencepost convert --to edn history.jsonl history.edn
+    fencepost convert --independent jepsen.edn history.jsonl
+
+Formats:
   jsonl       fencepost's own: one JSON object a line
   json        one JSON array, as elle-cli reads it
   edn         maps one after another, as Jepsen writes them

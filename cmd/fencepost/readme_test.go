@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"fencepost/linearizability"
 )
 
 func readme(t *testing.T) string {
@@ -18,19 +21,26 @@ func readme(t *testing.T) string {
 	return string(b)
 }
 
-// TestReadmeShowsTheExampleThatRuns: the code in the README is that of an
-// Example, which the tests run.
-func TestReadmeShowsTheExampleThatRuns(t *testing.T) {
-	_, code, ok := strings.Cut(readme(t), "```go\n")
-	code, _, ok2 := strings.Cut(code, "```\n")
-	b, err := os.ReadFile("../../impl/fence/example_singleton_test.go")
-	if !ok || !ok2 || err != nil {
-		t.Fatalf("no code in the README, or no example: %v", err)
-	}
-	for line := range strings.Lines(code) {
-		if line != "\n" && !strings.Contains(string(b), "\t"+line) {
-			t.Errorf("the example has no line %q", line)
+// TestReadmeShowsExamplesThatRun: each piece of Go in the README stands, line
+// after line, in an Example, which the tests run.
+func TestReadmeShowsExamplesThatRun(t *testing.T) {
+	var examples []string
+	for _, file := range []string{"impl/fence/example_singleton_test.go", "linearizability/record/example_readme_test.go"} {
+		b, err := os.ReadFile(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
 		}
+		examples = append(examples, string(b))
+	}
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(readme(t), -1)
+	for _, m := range blocks {
+		code := "\n\t" + strings.ReplaceAll(strings.TrimSpace(m[1]), "\n", "\n\t") + "\n"
+		if !slices.ContainsFunc(examples, func(e string) bool { return strings.Contains(e, code) }) {
+			t.Errorf("no example has these lines:\n%s", m[1])
+		}
+	}
+	if len(blocks) < 4 {
+		t.Errorf("found %d pieces of Go; want the four of the README", len(blocks))
 	}
 }
 
@@ -79,6 +89,82 @@ func TestReadmeCommandsRun(t *testing.T) {
 	}
 	if n < 3 {
 		t.Errorf("found %d commands; want the three of the README", n)
+	}
+}
+
+// TestReadmeOutputIsWhatTheCommandSays: below each command after a $ stands what
+// it prints.
+func TestReadmeOutputIsWhatTheCommandSays(t *testing.T) {
+	text := readme(t)
+	t.Chdir("../..")
+	shown := regexp.MustCompile(`(?m)^    \$ \./fencepost ([^\n]*)\n((?:    [^\n]*\n)+)`).FindAllStringSubmatch(text, -1)
+	for _, m := range shown {
+		var want strings.Builder
+		for line := range strings.Lines(m[2]) {
+			want.WriteString(strings.TrimPrefix(line, "    "))
+		}
+		if code, out, errs := invoke(t, strings.Fields(m[1])...); code != exitViolated || out != want.String() {
+			t.Errorf("%s: exit %d, prints\n%s%s\nwhere the README has\n%s", m[1], code, out, errs, want.String())
+		}
+	}
+	if len(shown) < 2 {
+		t.Errorf("found %d commands with their output; want the two of the README", len(shown))
+	}
+}
+
+// TestReadmeJobChecksHistories: the commands of the CI job, and those that look
+// at a history.jsonl, do what they are there for.
+func TestReadmeJobChecksHistories(t *testing.T) {
+	text := readme(t)
+	history, err := os.ReadFile("../../testdata/histories/violated-frozen-client-unfenced.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"histories", "pages"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"history.jsonl", "histories/one.jsonl"} {
+		if err := os.WriteFile(file, history, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)(?:\\./|go tool )fencepost ((?:check|convert) [^#\n`]*histor[^#\n`]*)").FindAllStringSubmatch(text, -1) {
+		args := strings.Fields(m[1])
+		if strings.HasPrefix(args[len(args)-1], "testdata/") {
+			continue // another test's
+		}
+		want := exitViolated
+		if args[0] == "convert" {
+			want = exitHolds
+		}
+		if code, _, errs := invoke(t, args...); code != want || errs != "" {
+			t.Errorf("%s: exit %d: %s", m[1], code, errs)
+		}
+	}
+	for _, file := range []string{"page.html", "small.jsonl", "history.edn", "junit.xml", "pages/histories-one.jsonl.html"} {
+		if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+			t.Errorf("no command of the README wrote %s: %v", file, err)
+		}
+	}
+}
+
+// TestReadmeNamesEverythingThereIs: each model, format and check.
+func TestReadmeNamesEverythingThereIs(t *testing.T) {
+	text := readme(t)
+	names := linearizability.Models()
+	for _, f := range linearizability.Formats() {
+		names = append(names, f.String())
+	}
+	for _, c := range linearizability.Checks() {
+		names = append(names, c.Name)
+	}
+	for _, name := range names {
+		if !strings.Contains(text, "`"+name+"`") && !strings.Contains(text, "`--model "+name+"`") {
+			t.Errorf("the README does not name %s", name)
+		}
 	}
 }
 

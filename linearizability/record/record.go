@@ -7,7 +7,24 @@
 // wraps.
 //
 // Start at [Store]; [NewStorage] wraps what the lease protects, and [Lead] the
-// leader's work. Flush the recorder when all is done.
+// leader's work. Flush the recorder when all is done. A lease of another kind is
+// recorded by hand, with a [linearizability.Recorder]: see the example of it.
+//
+// # What survives a crash
+//
+// Every process records into a file of its own, which it begins. The file only
+// ever gets whole lines, in order, so what a killed process leaves is a history,
+// whose last line may be torn; it has lost the last microseconds, about. In the
+// file by itself that does no harm: nothing on record can be an effect of what is
+// not.
+//
+// Where several processes record and one of them is killed, a call may be lost
+// that reached the store, and whose effect another process has on record. To have
+// each call on record before its request leaves, let the wrapped store call
+// [linearizability.Recorder.Flush] first: what is wrapped is called after the call
+// was recorded. That costs a write to the file for each call. A machine that loses
+// power loses what its file system had not put on the disk: where that matters,
+// call Sync on the file after Flush.
 package record
 
 import (
