@@ -69,6 +69,8 @@ type survey struct {
 	tokens  bool // writes carry tokens
 	compare bool // reads or writes have expect, from or version
 	micros  bool // reads or writes are of several registers
+	pairs   bool // reads or writes have values of two parts, as tuples of jepsen.independent do
+	scalars bool // and of others
 	owners  bool // a get tells the owner, and not a value
 	values  bool // a get tells a value
 
@@ -117,7 +119,10 @@ func (s *survey) add(e *Event) {
 		s.places = s.places || e.Has("k")
 		s.tokens = s.tokens || e.F == "write" && !e.Field("token").IsNil()
 		s.compare = s.compare || e.Has("expect") || e.Has("from") || e.Has("version")
-		s.micros = s.micros || isTransaction(e.Field("value"))
+		v := e.Field("value")
+		s.micros = s.micros || isTransaction(v)
+		s.pairs = s.pairs || len(v.Elems()) == 2
+		s.scalars = s.scalars || !v.IsNil() && len(v.Elems()) != 2
 	case "get":
 		s.owners = s.owners || e.Has("owner")
 		s.values = s.values || e.Has("value")
@@ -306,6 +311,10 @@ func (s *survey) choose() (Model, string, error) {
 		return chosen(Model{Name: ModelCASStorage}, "reads and writes of the keys of a storage %s", how)
 	case s.ops["txn"] && s.only("txn", "read", "write"), s.only("read", "write") && s.micros:
 		return s.register(ModelMultiRegister, "transactions of reads and writes")
+	case s.only("read", "write", "cas") && s.pairs && !s.scalars:
+		return Model{}, "", &AmbiguousError{Why: "every value is a pair", Candidates: []string{
+			"read it as independent (--independent) if they are tuples [key value]", ModelRegister + " or " + ModelCASRegister + " if they are values",
+		}}
 	case s.ops["cas"] && s.only("read", "write", "cas"):
 		return s.register(ModelCASRegister, s.list())
 	case s.only("read", "write"):

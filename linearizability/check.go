@@ -90,6 +90,11 @@ func digestOf(h *History, o Options) (*digest, error) {
 		return nil, err
 	}
 	d.events = len(h.Events)
+	for pos := range h.Faults() {
+		if err := d.fault(&h.Events[pos], pos); err != nil {
+			return nil, err
+		}
+	}
 	for _, s := range h.spans() {
 		if err := d.add(h.operation(s)); err != nil {
 			return nil, err
@@ -167,14 +172,17 @@ func (v *Verdict) sum(d *digest) {
 		// Nothing was asked of the service, or nothing recorded it.
 		v.Result, v.Reason = Unknown, "no event at all: nothing was recorded"
 	case v.Activity.Operations == 0:
-		v.Reason = "no operation that the model checks: nothing was shown"
+		// Of a register nobody can say less; a lease was at least believed in.
+		if v.Reason = "no operation that the model checks: nothing was shown"; d.leases {
+			v.Result = Unknown
+		}
 	}
 	// What weakens the verdict without its being wrong: a name in meta that means
 	// nothing here, such as a misspelt one, and a promise not made.
 	for _, f := range d.meta.Extra {
 		v.Notes = append(v.Notes, fmt.Sprintf("meta has no field %s: it was ignored", quote(f.Name)))
 	}
-	if d.leases && d.meta.Late == Unbounded && v.Result == Holds && v.Reading == "" {
+	if d.leases && !d.facts.storages && d.meta.Late == Unbounded && v.Result == Holds && v.Reading == "" {
 		v.Notes = append(v.Notes, "meta gives no \"late\": a lease that never lapses would not be noticed")
 	}
 }

@@ -365,3 +365,19 @@ func TestEpsLeavesProcessesInOrder(t *testing.T) {
 		t.Errorf("10 apart: %s", v)
 	}
 }
+
+// TestAClientWithANameIsNoFault: what is taken for a fault explains nothing.
+func TestAClientWithANameIsNoFault(t *testing.T) {
+	const named = `{"process":0,"type":"invoke","f":"acquire"}` + "\n" + `{"process":0,"type":"ok","f":"acquire"}` + "\n" +
+		`{"process":"c1","type":"invoke","f":"acquire"}` + "\n" + `{"process":"c1","type":"ok","f":"acquire"}` + "\n"
+	_, err := Check(t.Context(), mustRead(t, named), Options{Model: Model{Name: ModelMutex}})
+	var bad *SyntaxError
+	if !errors.As(err, &bad) || bad.Line != 3 || bad.Field != "process" {
+		t.Errorf("%v, want an error in line 3, field process", err)
+	}
+	for _, fault := range []string{`{"process":"nemesis","type":"info","f":"acquire"}`, `{"process":"chaos","type":"invoke","f":"partition"}`} {
+		if v := mustCheck(t, mustRead(t, fault+"\n"+strings.Join(strings.SplitAfter(named, "\n")[:2], "")), Options{Model: Model{Name: ModelMutex}}); v.Result != Holds {
+			t.Error(v)
+		}
+	}
+}

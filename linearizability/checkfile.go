@@ -121,7 +121,7 @@ func (c *collator) take(e *Event) error {
 	c.digest.events++
 	switch {
 	case e.Process == NoProcess:
-		return nil
+		return c.digest.fault(e, pos)
 	case e.Type == Invoke:
 		o := &operation{invoked: new(Event)}
 		if n := len(c.idle); n > 0 {

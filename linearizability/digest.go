@@ -2,6 +2,7 @@ package linearizability
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -70,7 +71,8 @@ func newDigest(file string, meta *Meta, o Options) (*digest, error) {
 	}
 	d := &digest{
 		file: file, meta: meta, options: o, families: slotted(families(o.Model), meta), index: make(map[partName]int),
-		leases: o.Model.Name == ModelLease || o.Model.Name == ModelFencepost, facts: facts{meta: meta},
+		leases: slices.Contains([]string{ModelLease, ModelStorage, ModelFencepost}, o.Model.Name),
+		facts:  facts{meta: meta, storages: o.Model.Name == ModelStorage},
 	}
 	if d.families == nil {
 		return nil, fmt.Errorf("no model %s: ParseModel lists them", quote(o.Model.Name))
@@ -99,6 +101,22 @@ func (d *digest) add(o *operation) error {
 		}
 	}
 	d.facts.add(o)
+	return nil
+}
+
+// fault looks at a fault, which explains nothing, and must not be a client with
+// a name in disguise.
+func (d *digest) fault(e *Event, pos int) error {
+	name, _ := e.Field("process").Word()
+	if name == "" || !e.Has("type") {
+		return nil
+	}
+	for i := range d.families {
+		if d.families[i].ops[e.F] {
+			o := operation{file: d.file}
+			return o.errorAt(e, pos, "process", "%s calls %s like a client: want a number for each client; only what brings faults about has a name", quote(name), e.F)
+		}
+	}
 	return nil
 }
 
@@ -145,7 +163,11 @@ func (d *digest) end() error {
 	for i := range d.parts {
 		// What is wrong with meta shows with no operation as well.
 		if _, err := d.parts[i].compile(none); err != nil {
-			return at(err, d.file, 1)
+			var bad *SyntaxError
+			if errors.As(err, &bad) && bad.File == "" {
+				bad.File = d.file
+			}
+			return err
 		}
 	}
 	slices.SortStableFunc(d.parts, func(a, b part) int { return cmp.Compare(a.called, b.called) })

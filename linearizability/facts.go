@@ -77,11 +77,12 @@ type record struct {
 
 // facts are the facts of a history.
 type facts struct {
-	meta  *Meta
-	all   []fact // in the order of their calls, once all have come
-	texts map[string]string
-	cells names
-	seed  maphash.Seed
+	meta     *Meta
+	storages bool   // they are of storages alone: who was granted which token is not on record
+	all      []fact // in the order of their calls, once all have come
+	texts    map[string]string
+	cells    names
+	seed     maphash.Seed
 	// records are those of all lists; ids are those of writes that have one, by
 	// the place of their call. Both are empty where nothing lists what landed.
 	records []record

@@ -69,8 +69,11 @@ func (r *report) overlap(a, b term) {
 		f.Violates = false
 		why = "within the error of the time stamps"
 	}
-	f.Text = fmt.Sprintf("%s (token %d) and %s (token %d) both led %s for %v: %s",
-		quote(a.owner), a.token, quote(b.owner), b.token, quote(a.key), duration(both), why)
+	lease := "the lease"
+	if a.key != "" {
+		lease = quote(a.key)
+	}
+	f.Text = fmt.Sprintf("%s%s and %s%s both led %s for %v: %s", quote(a.owner), r.under(a.shown), quote(b.owner), r.under(b.shown), lease, duration(both), why)
 	r.add(f, a.shown, b.shown)
 }
 

@@ -54,6 +54,9 @@ func sayable(h linearizability.History, f linearizability.Format) linearizabilit
 		var fields []linearizability.Field
 		for _, f := range e.Fields {
 			if keeps(f.Name) && !f.Value.IsNil() || e.Process == linearizability.NoProcess && (f.Name == "process" || f.Name == "type") {
+				if text := f.Value.String(); f.Name == "error" && strings.HasPrefix(text, "#") {
+					f.Value = linearizability.String(text) // a mark of a comment there: its loss is listed
+				}
 				fields = append(fields, f)
 			}
 		}

@@ -51,7 +51,8 @@ func FuzzReadJSONLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if readAnything(t, linearizability.FormatJSONLines, text) {
 			for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
-				if strings.Trim(line, " \t\r\n") != "" && !json.Valid([]byte(line)) {
+				torn := strings.HasPrefix(line, "{") && !strings.HasSuffix(line, "\n") // the last, which is left out
+				if strings.Trim(line, " \t\r\n") != "" && !json.Valid([]byte(line)) && !torn {
 					t.Fatalf("%q was read, but is no JSON", line)
 				}
 			}

@@ -31,7 +31,7 @@ type granted struct {
 func (x *facts) grants() grants {
 	g := grants{
 		to: make(map[granted]*fact), unknown: make(map[holding]*fact), owner: make(map[tokenOf]string), lowest: make(map[string]uint64), leases: make(map[fence][]string), keys: make(map[string]bool),
-		eps: x.meta.Eps, all: x.meta.First > 0, judge: x.meta.Tokens != TokensNone,
+		eps: x.meta.Eps, all: x.meta.First > 0, judge: x.meta.Tokens != TokensNone && !x.storages,
 	}
 	for i := range x.all {
 		f := &x.all[i]

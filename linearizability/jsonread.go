@@ -30,7 +30,7 @@ func (l *jsonLines) next() ([]Field, int, error) {
 			continue
 		}
 		fields, err := l.d.event(text)
-		if err != nil && l.read > 0 && l.s.line == line { // no newline ends it
+		if err != nil && l.read > 0 && l.s.line == line && text[0] == '{' { // no newline ends it
 			l.torn = line
 			return nil, line, io.EOF
 		}

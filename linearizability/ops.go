@@ -107,7 +107,7 @@ func (h *opsHeap) Pop() any {
 func (o *opsReader) line(text []byte, line int) ([]Field, error) {
 	instants, rest := column(text)
 	if string(instants) == "meta" {
-		fields, ret, err := o.fields(rest, true)
+		fields, ret, err := o.fields(rest, nil)
 		if err == nil && ret != nil {
 			err = errors.New("a meta line has no return")
 		}
@@ -134,7 +134,11 @@ func (o *opsReader) line(text []byte, line int) ([]Field, error) {
 	case isOp && len(to) == 0 && string(outcome) != Info.String():
 		return nil, badField("outcome", "%s without the instant of the return: want info", quote(string(outcome)))
 	}
-	fields, ret, err := o.fields(rest, !isOp)
+	columns := faultColumns
+	if isOp {
+		columns = opColumns
+	}
+	fields, ret, err := o.fields(rest, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -228,10 +232,15 @@ func instantFields(text []byte, at *int64) ([]Field, error) {
 	return fields, nil
 }
 
+// The columns of an operation and of a fault, which are no fields of it.
+var (
+	opColumns    = []string{"index", "time", "f", "process", "type"}
+	faultColumns = opColumns[:3]
+)
+
 // fields reads the fields of a call and, after an arrow, those of its return;
-// ret is nil if there is no arrow. Only a fault and a meta line may have fields
-// of the names that are columns.
-func (o *opsReader) fields(text []byte, free bool) (call, ret []Field, err error) {
+// ret is nil if there is no arrow.
+func (o *opsReader) fields(text []byte, columns []string) (call, ret []Field, err error) {
 	list := &call
 	r := textReader(text, o.texts)
 	for r.s.at < r.s.end {
@@ -252,16 +261,8 @@ func (o *opsReader) fields(text []byte, free bool) (call, ret []Field, err error
 		if err != nil {
 			return nil, nil, err
 		}
-		switch f.Name {
-		case "index", "time", "f":
-			err = badField(f.Name, "is a column, and not a field")
-		case "process", "type":
-			if !free {
-				err = badField(f.Name, "is a column, and not a field")
-			}
-		}
-		if err != nil {
-			return nil, nil, err
+		if slices.Contains(columns, f.Name) {
+			return nil, nil, badField(f.Name, "is a column, and not a field")
 		}
 		*list = append(*list, f)
 	}

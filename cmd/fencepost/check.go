@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -77,7 +78,7 @@ func (c *checkCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	run := checkRun{checkCmd: c, e: e, options: o, many: len(files) > 1, annotate: os.Getenv("GITHUB_ACTIONS") == "true"}
+	run := checkRun{checkCmd: c, e: e, options: o, many: len(files) > 1 || slices.ContainsFunc(c.Files, several), annotate: os.Getenv("GITHUB_ACTIONS") == "true"}
 	if c.Annotations != nil {
 		run.annotate = *c.Annotations
 	}

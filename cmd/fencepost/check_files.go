@@ -67,6 +67,12 @@ func historyFiles(args []string) (files []string, skipped int, err error) {
 	return files, skipped, nil
 }
 
+// several reports whether an argument may stand for several files.
+func several(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && info.IsDir() || err != nil && strings.ContainsAny(arg, "*?[")
+}
+
 // walkFiles visits the files below a directory in lexical order.
 func walkFiles(dir string, visit func(string) error) error {
 	return filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -201,7 +207,7 @@ func (r *checkRun) inDirectory(out string) bool {
 		return false
 	}
 	info, err := os.Stat(out)
-	return r.many || err == nil && info.IsDir()
+	return r.many || err == nil && info.IsDir() || os.IsPathSeparator(out[len(out)-1])
 }
 
 // place is where something about a file is written; empty if it is not.

@@ -13,6 +13,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"fencepost/linearizability"
@@ -70,7 +71,7 @@ func (o Outcome) Problems() []Problem {
 		if !f.Violates {
 			continue
 		}
-		p := Problem{Title: f.Check, Text: f.String()}
+		p := Problem{Title: f.Check, Text: strings.TrimPrefix(f.String(), f.Check+": ")}
 		if n := len(f.Lines); n > 0 {
 			p.Line = f.Lines[n-1] // the first shows nothing yet
 		}

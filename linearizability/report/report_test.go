@@ -43,7 +43,7 @@ func TestAnnotationsAreEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `::error file=runs/a%2Cb%3A100%25.jsonl,line=7,title=fencepost%3A not linearizable::lease "k": no order explains 50%25 of%0Ait <&` + "\x00" + `>
-::error file=runs/a%2Cb%3A100%25.jsonl,line=9,title=fencepost%3A overlap::overlap: two leaders; blame the store (line 3, line 9)
+::error file=runs/a%2Cb%3A100%25.jsonl,line=9,title=fencepost%3A overlap::two leaders; blame the store (line 3, line 9)
 ::warning file=slow.edn,title=fencepost%3A unknown::no time to look
 ::error file=broken.edn,line=3,title=fencepost%3A cannot be read::broken.edn:3: field "time": missing
 ::error title=fencepost%3A cannot be checked::gone
