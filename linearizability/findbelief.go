@@ -107,7 +107,7 @@ func (r *report) overstayed() {
 // led reports beliefs under a token that was never granted to the believer.
 func (r *report) led() {
 	for _, t := range r.beliefs {
-		if !t.led || r.grants.may(t.key, t.owner, t.token, t.begun, t.begin) {
+		if !t.led || !t.shown.hasToken || r.grants.may(t.key, t.owner, t.token, t.begun, t.begin) {
 			continue
 		}
 		r.add(Finding{
@@ -124,7 +124,7 @@ func (r *report) continuity() {
 	}
 	first := make(map[tokenOf]term)
 	for _, t := range r.beliefs {
-		if !t.led {
+		if !t.led || !t.shown.hasToken {
 			continue
 		}
 		was, again := first[tokenOf{t.key, t.token}]

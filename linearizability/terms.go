@@ -25,7 +25,6 @@ type term struct {
 	allowed  int64  // the same, had it learned of what is recorded as unknown
 	led      bool   // recorded by lead; else what a correct client may have believed
 	endless  bool   // nobody recorded its end
-	fenced   bool   // a fence under its token was acknowledged
 	closed   int64  // when the owner gave the lease up, or learned that it had lost it; Unbounded if never
 	waived   string // why it may overlap with another; empty if it may not
 	shown    *fact  // the lead, or the acquire
@@ -55,8 +54,15 @@ type moment struct {
 func (x *facts) follow() *sweep {
 	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), extents: make(map[slotName][]extent)}
 	var moments []moment
-	for i := range x.all {
-		f := &x.all[i]
+	all := x.all
+	if x.meta.Tokens == TokensNone {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].token = 0 // whatever they say, it tells no tenure from another
+		}
+	}
+	for i := range all {
+		f := &all[i]
 		if f.from == NoTime {
 			return s
 		}
@@ -100,8 +106,7 @@ func (s *sweep) beliefs() []term {
 	for i := range terms {
 		if t := &terms[i]; !t.led {
 			for _, owner := range []string{t.owner, ""} { // who fenced may not be on record
-				fenced, ok := s.fenced[fence{owner, t.token}]
-				t.fenced = t.fenced || ok
+				fenced := s.fenced[fence{owner, t.token}]
 				t.begin, t.begun = max(t.begin, fenced.time), max(t.begun, fenced.place)
 			}
 			t.entitled = t.end
@@ -203,6 +208,9 @@ func (s *sweep) refuse(t *term, m moment, holds granted) {
 	if _, drew := s.hopes[holds]; m.kind != factRenew && m.kind != factRelease || drew && s.meta.Slots > 0 {
 		return // or an unknown renewal has replaced the token
 	}
+	if s.meta.Slots > 1 && m.slot != noSlot && t.slot != noSlot && m.slot != t.slot {
+		return // it asked for another slot
+	}
 	// What was answered before the call counts, and no release before the answer.
 	if t.last.ret < m.call && s.gone[holds].until <= t.asked && t.end > m.to+2*s.meta.Eps {
 		s.refused[holds] = append(s.refused[holds], refusal{t.end, t.last, m.fact})
@@ -257,11 +265,17 @@ func (s *sweep) take(m moment) {
 	case m.Type != OK:
 	case m.call < s.gone[holds].until: // it may be what was given up
 	case m.found: // held, but for how long is not said
+		s.hope(m.fact)
 		if open {
 			s.terms[i].now = m.token
 		}
 	case mine:
 		s.terms[i].end = max(s.terms[i].end, s.window(m.fact))
+		s.extend(i, m, extent{})
+	case m.kind == factRenew && open && s.terms[i].now == carried:
+		// It was answered too late for a client that stops in time, but the store
+		// has prolonged the lease, and one that went on was right.
+		s.hope(m.fact)
 		s.extend(i, m, extent{})
 	case m.kind == factRenew && !s.asked(by): // it renews what it was never granted
 	case m.time < s.window(m.fact): // else it came too late to be believed
