@@ -227,9 +227,8 @@ func (r *report) under(f *fact) string {
 
 // deleted reports whether an operator may have ended the tenure of a before b.
 func (r *report) deleted(a, b *fact) bool {
-	return slices.ContainsFunc(r.sweep.deletes, func(d moment) bool {
-		return d.key == b.key && d.call < b.ret && d.ret > a.call
-	})
+	ret, ok := r.sweep.deletes[b.key].byCall.latest(b.ret)
+	return ok && ret > a.call
 }
 
 // until is how long one fact lets a lease be held at most, by its owner.
@@ -281,13 +280,8 @@ func (r *report) orphans() {
 		}
 		last := list[n-1]
 		ends := last.time
-		for _, s := range restarts {
-			if s.call < f.ret {
-				ends = max(ends, r.longest(s.to, largest[f.key]))
-				if s.Type == Info {
-					ends = Unbounded
-				}
-			}
+		if to, ok := restarts.latest(f.ret); ok {
+			ends = max(ends, r.longest(to, largest[f.key]))
 		}
 		if f.owner == "" {
 			ends = plus(ends, r.stretched(r.meta.LockDelay)) // a refusal may be its
@@ -306,14 +300,20 @@ func (r *report) orphans() {
 	}
 }
 
-// restarts are the restarts of the store that may have happened.
-func (r *report) restarts() []*fact {
-	var out []*fact
+// restarts are the restarts of the store that may have happened: the places of
+// their calls, and until when those up to them may have taken.
+func (r *report) restarts() endings {
+	var out endings
 	for i := range r.all {
-		if f := &r.all[i]; f.kind == factRestart && f.Type != Fail {
-			out = append(out, f)
+		switch f := &r.all[i]; {
+		case f.kind != factRestart || f.Type == Fail:
+		case f.Type == Info:
+			out = append(out, ended{f.call, Unbounded})
+		default:
+			out = append(out, ended{f.call, f.to})
 		}
 	}
+	out.sort()
 	return out
 }
 

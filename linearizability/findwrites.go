@@ -233,11 +233,11 @@ func (r *report) lost() {
 // landed judges what storages say has landed, in order.
 func (r *report) landed() {
 	lists := make(map[int64]*fact)
-	var inOrder []*fact
+	byKey := make(map[string][]*fact) // the lists of one storage; of all, for the empty key
 	for i := range r.all {
 		if f := &r.all[i]; f.kind == factLanded {
 			lists[f.call] = f
-			inOrder = append(inOrder, f)
+			byKey[f.key] = append(byKey[f.key], f)
 		}
 	}
 	if len(lists) == 0 {
@@ -312,12 +312,17 @@ func (r *report) landed() {
 		if w.kind != factWrite || w.Type != OK || id.id == "" {
 			continue
 		}
-		for _, l := range inOrder {
-			if l.call > w.ret && (l.key == "" || l.key == w.key) && !has[l.call][id] {
-				r.add(Finding{
-					Check: checkLost, Key: w.key, Blame: BlameStorage, Violates: true,
-					Text: fmt.Sprintf("%s was written to %s under token %d and acknowledged, and is not among what landed", quote(id.id), quote(w.key), w.token),
-				}, w, l)
+		for _, key := range slices.Compact([]string{"", w.key}) {
+			for _, l := range byKey[key] {
+				if r.count[counted{checkLost, true}] > maxFindings {
+					return // each looks at all lists
+				}
+				if l.call > w.ret && !has[l.call][id] {
+					r.add(Finding{
+						Check: checkLost, Key: w.key, Blame: BlameStorage, Violates: true,
+						Text: fmt.Sprintf("%s was written to %s under token %d and acknowledged, and is not among what landed", quote(id.id), quote(w.key), w.token),
+					}, w, l)
+				}
 			}
 		}
 	}

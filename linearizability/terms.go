@@ -52,7 +52,7 @@ type moment struct {
 // follow returns what the facts of leases say in the order of time. Nothing, if
 // they have no times.
 func (x *facts) follow() *sweep {
-	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), extents: make(map[slotName][]extent)}
+	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), deletes: make(map[string]deletes), extents: make(map[slotName][]extent)}
 	var moments []moment
 	all := x.all
 	if x.meta.Tokens == TokensNone {
@@ -92,7 +92,37 @@ func (x *facts) follow() *sweep {
 		s.take(m)
 	}
 	s.settle()
+	for _, d := range s.deletes {
+		d.byTime.sort()
+		d.byCall.sort()
+	}
 	return s
+}
+
+// deletes are those of one lease by an operator.
+type deletes struct{ byTime, byCall endings }
+
+// ended is an operation by its call and its return: places or times.
+type ended struct{ begin, ret int64 }
+
+// endings are operations of which, once sorted, each has the latest return of
+// those up to it.
+type endings []ended
+
+func (e endings) sort() {
+	slices.SortFunc(e, func(a, b ended) int { return cmp.Compare(a.begin, b.begin) })
+	for i := 1; i < len(e); i++ {
+		e[i].ret = max(e[i].ret, e[i-1].ret)
+	}
+}
+
+// latest is the latest return of those that began before something, if any.
+func (e endings) latest(before int64) (int64, bool) {
+	n, _ := slices.BinarySearchFunc(e, before, func(d ended, at int64) int { return cmp.Compare(d.begin, at) })
+	if n == 0 {
+		return 0, false
+	}
+	return e[n-1].ret, true
 }
 
 // beliefs returns the beliefs recorded by lead, in the order in which they
@@ -136,10 +166,8 @@ func (s *sweep) beliefs() []term {
 			// been right.
 			t.end, t.endless = max(t.begin, t.entitled), true
 		}
-		for _, d := range s.deletes {
-			if d.key == t.key && d.ret > t.asked && d.time < t.end {
-				t.waived = "an operator deleted the lease"
-			}
+		if ret, ok := s.deletes[t.key].byTime.latest(t.end); ok && ret > t.asked {
+			t.waived = "an operator deleted the lease"
 		}
 	}
 	return slices.DeleteFunc(terms, func(t term) bool {
@@ -168,7 +196,7 @@ type sweep struct {
 	terms   []term
 	open    map[holding]int  // positions in terms of the derived ones
 	fenced  map[fence]moment // the last
-	deletes []moment
+	deletes map[string]deletes
 	gone    map[granted]leave
 	refused map[granted][]refusal
 	hopes   map[granted]int64 // until when unknown acquires (token 0) and renewals let their owner believe, had it learned of them
@@ -251,7 +279,9 @@ func (s *sweep) take(m moment) {
 		s.lead(m)
 	case m.kind == factDelete:
 		if m.Type != Fail {
-			s.deletes = append(s.deletes, m)
+			d := s.deletes[m.key]
+			d.byTime, d.byCall = append(d.byTime, ended{m.time, m.ret}), append(d.byCall, ended{m.call, m.ret})
+			s.deletes[m.key] = d
 		}
 	case m.kind == factFence && m.Type == OK:
 		s.fenced[fence{m.owner, m.token}] = m
