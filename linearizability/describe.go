@@ -1,6 +1,11 @@
 package linearizability
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // String says what an operation was, with all its fields.
 func (o *operation) String() string {
@@ -27,7 +32,7 @@ func showField(f Field) string {
 	if word, ok := f.Value.Word(); ok {
 		v = word
 	}
-	if len(v) > 40 {
+	if len(v) > 40 || !plain(v) {
 		v = quote(v)
 	}
 	if f.Name == "value" {
@@ -71,9 +76,17 @@ func brief(v Value) string {
 		text = v.String()
 	}
 	if len(text) > 16 {
-		text = quote(text[:12])
+		return quote(text[:12])
+	}
+	if !plain(text) {
+		return quote(text)
 	}
 	return text
+}
+
+// plain reports whether a text does no more to a terminal than to be read.
+func plain(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // where names the event that ended it, or its call.

@@ -110,7 +110,7 @@ func (r *report) overstayed() {
 // led reports beliefs under a token that was never granted to the believer.
 func (r *report) led() {
 	for _, t := range r.beliefs {
-		if !t.led || r.grants.may(t.key, t.owner, t.token, t.begun, t.begin) {
+		if !t.led || !t.shown.hasToken || r.grants.may(t.key, t.owner, t.token, t.begun, t.begin) {
 			continue
 		}
 		r.add(Finding{
@@ -127,7 +127,7 @@ func (r *report) continuity() {
 	}
 	first := make(map[tokenOf]term)
 	for _, t := range r.beliefs {
-		if !t.led {
+		if !t.led || !t.shown.hasToken {
 			continue
 		}
 		was, again := first[tokenOf{t.key, t.token}]
@@ -230,9 +230,8 @@ func (r *report) under(f *fact) string {
 
 // deleted reports whether an operator may have ended the tenure of a before b.
 func (r *report) deleted(a, b *fact) bool {
-	return slices.ContainsFunc(r.sweep.deletes, func(d moment) bool {
-		return d.key == b.key && d.call < b.ret && d.ret > a.call
-	})
+	ret, ok := r.sweep.deletes[b.key].byCall.latest(b.ret)
+	return ok && ret > a.call
 }
 
 // until is how long one fact lets a lease be held at most, by its owner.
@@ -284,13 +283,8 @@ func (r *report) orphans() {
 		}
 		last := list[n-1]
 		ends := last.time
-		for _, s := range restarts {
-			if s.call < f.ret {
-				ends = max(ends, r.longest(s.to, largest[f.key]))
-				if s.Type == Info {
-					ends = Unbounded
-				}
-			}
+		if to, ok := restarts.latest(f.ret); ok {
+			ends = max(ends, r.longest(to, largest[f.key]))
 		}
 		if f.owner == "" {
 			ends = plus(ends, r.stretched(r.meta.LockDelay)) // a refusal may be its
@@ -309,14 +303,20 @@ func (r *report) orphans() {
 	}
 }
 
-// restarts are the restarts of the store that may have happened.
-func (r *report) restarts() []*fact {
-	var out []*fact
+// restarts are the restarts of the store that may have happened: the places of
+// their calls, and until when those up to them may have taken.
+func (r *report) restarts() endings {
+	var out endings
 	for i := range r.all {
-		if f := &r.all[i]; f.kind == factRestart && f.Type != Fail {
-			out = append(out, f)
+		switch f := &r.all[i]; {
+		case f.kind != factRestart || f.Type == Fail:
+		case f.Type == Info:
+			out = append(out, ended{f.call, Unbounded})
+		default:
+			out = append(out, ended{f.call, f.to})
 		}
 	}
+	out.sort()
 	return out
 }
 

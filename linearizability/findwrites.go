@@ -85,19 +85,49 @@ func (r *report) processed() map[slotName][]seen {
 }
 
 // barrier reports landed writes below the token of a leader of their own lease
-// who had begun to lead before their call.
+// who had begun to lead before their call. Whose belief is not on record has
+// begun to lead when it writes: until then it may wait for a fence. A leader that
+// fenced or wrote to some storages need not have fenced the others.
 func (r *report) barrier() {
 	type leader struct {
 		begun, begin int64
 		highest      *term
 	}
-	leaders := make(map[string][]leader)
+	type used struct{ lease, storage string } // by whoever used none on record: any, ""
+	leaders := make(map[used][]leader)
+	wrote := make(map[fence]*fact) // what was called first
+	uses := make(map[fence][]string)
+	for i := range r.all {
+		f := &r.all[i]
+		if f.kind != factWrite && f.kind != factFence || !f.sent {
+			continue
+		}
+		by := fence{f.owner, f.token}
+		if f.kind == factWrite && wrote[by] == nil {
+			wrote[by] = f
+		}
+		if !slices.Contains(uses[by], f.key) {
+			uses[by] = append(uses[by], f.key)
+		}
+	}
 	for i := range r.beliefs {
 		t := &r.beliefs[i]
-		if !t.led && !t.fenced {
-			continue // it may still wait for its fence
+		by := fence{t.owner, t.token}
+		l := leader{t.begun, t.begin, t}
+		if !t.led {
+			w := wrote[by]
+			if w == nil || !slices.Equal(r.grants.leases[by], []string{t.key}) {
+				continue
+			}
+			l.begun, l.begin = max(l.begun, w.call), max(l.begin, w.from)
 		}
-		leaders[t.key] = append(leaders[t.key], leader{t.begun, t.begin, t})
+		storages := uses[by]
+		if len(storages) == 0 {
+			storages = []string{""}
+		}
+		for _, storage := range storages {
+			leaders[used{t.key, storage}] = append(leaders[used{t.key, storage}], l)
+		}
 	}
 	for _, list := range leaders {
 		slices.SortStableFunc(list, func(a, b leader) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.begun, b.begun)) })
@@ -116,20 +146,25 @@ func (r *report) barrier() {
 			continue
 		}
 		for _, key := range r.grants.of(w.key, w.owner, w.token) {
-			list := leaders[key]
-			n, _ := slices.BinarySearchFunc(list, w.from-2*r.meta.Eps, func(l leader, time int64) int {
-				if l.begin <= time {
-					return -1
+			var t *term
+			for _, storage := range []string{w.key, ""} {
+				list := leaders[used{key, storage}]
+				n, _ := slices.BinarySearchFunc(list, w.from-2*r.meta.Eps, func(l leader, time int64) int {
+					if l.begin <= time {
+						return -1
+					}
+					return 1
+				})
+				for n > 0 && list[n-1].begun >= w.call {
+					n-- // at one instant, the order of the events decides
 				}
-				return 1
-			})
-			for n > 0 && list[n-1].begun >= w.call {
-				n-- // at one instant, the order of the events decides
+				if n > 0 && (t == nil || list[n-1].highest.token > t.token) {
+					t = list[n-1].highest
+				}
 			}
-			if n == 0 || list[n-1].highest.token <= w.token {
+			if t == nil || t.token <= w.token {
 				continue
 			}
-			t := list[n-1].highest
 			r.add(Finding{
 				Check: checkBarrier, Key: w.key, Blame: BlameClient, Violates: true,
 				Text: fmt.Sprintf("a write of %s to %s landed with token %d after %s had begun to lead %s under %d", quote(w.owner), quote(w.key), w.token, quote(t.owner), quote(key), t.token),
@@ -198,11 +233,11 @@ func (r *report) lost() {
 // landed judges what storages say has landed, in order.
 func (r *report) landed() {
 	lists := make(map[int64]*fact)
-	var inOrder []*fact
+	byKey := make(map[string][]*fact) // the lists of one storage; of all, for the empty key
 	for i := range r.all {
 		if f := &r.all[i]; f.kind == factLanded {
 			lists[f.call] = f
-			inOrder = append(inOrder, f)
+			byKey[f.key] = append(byKey[f.key], f)
 		}
 	}
 	if len(lists) == 0 {
@@ -253,7 +288,7 @@ func (r *report) landed() {
 			bad(checkPhantom, BlameStorage, w, "record %d of %s is %s, which was written later", c.position, quote(c.key), quote(c.id))
 		}
 		for _, key := range r.grants.of(c.key, c.owner, c.token) {
-			if g := granted[tokenOf{key, c.token}]; g != nil && c.owner != "" && g.owner != c.owner {
+			if g := granted[tokenOf{key, c.token}]; g != nil && c.owner != "" && g.owner != c.owner && !r.grants.may("", c.owner, c.token, list.ret, list.to) {
 				bad(checkTwoOwners, BlameClient, g, "record %d of %s has token %d in the name of %s, to whom it was not granted but to %s",
 					c.position, quote(c.key), c.token, quote(c.owner), quote(g.owner))
 			}
@@ -277,12 +312,17 @@ func (r *report) landed() {
 		if w.kind != factWrite || w.Type != OK || id.id == "" {
 			continue
 		}
-		for _, l := range inOrder {
-			if l.call > w.ret && (l.key == "" || l.key == w.key) && !has[l.call][id] {
-				r.add(Finding{
-					Check: checkLost, Key: w.key, Blame: BlameStorage, Violates: true,
-					Text: fmt.Sprintf("%s was written to %s under token %d and acknowledged, and is not among what landed", quote(id.id), quote(w.key), w.token),
-				}, w, l)
+		for _, key := range slices.Compact([]string{"", w.key}) {
+			for _, l := range byKey[key] {
+				if r.count[counted{checkLost, true}] > maxFindings {
+					return // each looks at all lists
+				}
+				if l.call > w.ret && !has[l.call][id] {
+					r.add(Finding{
+						Check: checkLost, Key: w.key, Blame: BlameStorage, Violates: true,
+						Text: fmt.Sprintf("%s was written to %s under token %d and acknowledged, and is not among what landed", quote(id.id), quote(w.key), w.token),
+					}, w, l)
+				}
 			}
 		}
 	}

@@ -13,13 +13,16 @@ type grants struct {
 	to       map[granted]*fact  // the first call under which it was granted
 	unknown  map[holding]*fact  // the first call that may have granted a token nobody knows
 	owner    map[tokenOf]string // the first on record to be granted it
-	lowest   map[string]uint64  // by lease, of the tokens granted on record
-	leases   map[fence][]string // which granted a token to an owner
-	keys     map[string]bool    // of all leases
-	only     []string           // the lease, if the history has one alone
-	all      bool               // the history has every grant there was: tokens have a known beginning
-	eps      int64
-	judge    bool // there are tokens
+	// lowest is, by lease, of the tokens granted on record. Below it are those
+	// from before the recording; of any lease, for the empty key, below the highest
+	// of these. It has nothing where there is no bound.
+	lowest map[string]uint64
+	leases map[fence][]string // which granted a token to an owner
+	keys   map[string]bool    // of all leases
+	only   []string           // the lease, if the history has one alone
+	all    bool               // the history has every grant there was: tokens have a known beginning
+	eps    int64
+	judge  bool // there are tokens
 }
 
 // granted is a token in somebody's hands; of any lease, for the empty key.
@@ -35,7 +38,7 @@ func (x *facts) grants() grants {
 	}
 	for i := range x.all {
 		f := &x.all[i]
-		if f.kind != factAcquire && f.kind != factRenew && f.kind != factLead {
+		if f.kind != factAcquire && f.kind != factRenew && f.kind != factLead && f.kind != factHolds {
 			continue
 		}
 		if !g.keys[f.key] {
@@ -62,6 +65,14 @@ func (x *facts) grants() grants {
 			}
 		}
 	}
+	for _, key := range g.only {
+		low, any := g.lowest[key]
+		if !any {
+			delete(g.lowest, "")
+			break
+		}
+		g.lowest[""] = max(g.lowest[""], low)
+	}
 	if len(g.only) > 1 {
 		g.only = nil
 	}
@@ -82,10 +93,8 @@ func (g *grants) grant(f *fact) {
 			g.to[k] = f
 		}
 	}
-	for _, k := range []string{f.key, ""} {
-		if low, seen := g.lowest[k]; !seen || f.token < low {
-			g.lowest[k] = f.token
-		}
+	if low, seen := g.lowest[f.key]; !seen || f.token < low {
+		g.lowest[f.key] = f.token
 	}
 }
 

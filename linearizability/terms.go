@@ -25,7 +25,6 @@ type term struct {
 	allowed  int64  // the same, had it learned of what is recorded as unknown
 	led      bool   // recorded by lead; else what a correct client may have believed
 	endless  bool   // nobody recorded its end
-	fenced   bool   // a fence under its token was acknowledged
 	closed   int64  // when the owner gave the lease up, or learned that it had lost it; Unbounded if never
 	waived   string // why it may overlap with another; empty if it may not
 	shown    *fact  // the lead, or the acquire
@@ -53,10 +52,17 @@ type moment struct {
 // follow returns what the facts of leases say in the order of time. Nothing, if
 // they have no times.
 func (x *facts) follow() *sweep {
-	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), extents: make(map[slotName][]extent)}
+	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), deletes: make(map[string]deletes), extents: make(map[slotName][]extent)}
 	var moments []moment
-	for i := range x.all {
-		f := &x.all[i]
+	all := x.all
+	if x.meta.Tokens == TokensNone {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i].token = 0 // whatever they say, it tells no tenure from another
+		}
+	}
+	for i := range all {
+		f := &all[i]
 		if f.from == NoTime {
 			return s
 		}
@@ -86,7 +92,37 @@ func (x *facts) follow() *sweep {
 		s.take(m)
 	}
 	s.settle()
+	for _, d := range s.deletes {
+		d.byTime.sort()
+		d.byCall.sort()
+	}
 	return s
+}
+
+// deletes are those of one lease by an operator.
+type deletes struct{ byTime, byCall endings }
+
+// ended is an operation by its call and its return: places or times.
+type ended struct{ begin, ret int64 }
+
+// endings are operations of which, once sorted, each has the latest return of
+// those up to it.
+type endings []ended
+
+func (e endings) sort() {
+	slices.SortFunc(e, func(a, b ended) int { return cmp.Compare(a.begin, b.begin) })
+	for i := 1; i < len(e); i++ {
+		e[i].ret = max(e[i].ret, e[i-1].ret)
+	}
+}
+
+// latest is the latest return of those that began before something, if any.
+func (e endings) latest(before int64) (int64, bool) {
+	n, _ := slices.BinarySearchFunc(e, before, func(d ended, at int64) int { return cmp.Compare(d.begin, at) })
+	if n == 0 {
+		return 0, false
+	}
+	return e[n-1].ret, true
 }
 
 // beliefs returns the beliefs recorded by lead, in the order in which they
@@ -100,8 +136,7 @@ func (s *sweep) beliefs() []term {
 	for i := range terms {
 		if t := &terms[i]; !t.led {
 			for _, owner := range []string{t.owner, ""} { // who fenced may not be on record
-				fenced, ok := s.fenced[fence{owner, t.token}]
-				t.fenced = t.fenced || ok
+				fenced := s.fenced[fence{owner, t.token}]
 				t.begin, t.begun = max(t.begin, fenced.time), max(t.begun, fenced.place)
 			}
 			t.entitled = t.end
@@ -131,10 +166,8 @@ func (s *sweep) beliefs() []term {
 			// been right.
 			t.end, t.endless = max(t.begin, t.entitled), true
 		}
-		for _, d := range s.deletes {
-			if d.key == t.key && d.ret > t.asked && d.time < t.end {
-				t.waived = "an operator deleted the lease"
-			}
+		if ret, ok := s.deletes[t.key].byTime.latest(t.end); ok && ret > t.asked {
+			t.waived = "an operator deleted the lease"
 		}
 	}
 	return slices.DeleteFunc(terms, func(t term) bool {
@@ -163,7 +196,7 @@ type sweep struct {
 	terms   []term
 	open    map[holding]int  // positions in terms of the derived ones
 	fenced  map[fence]moment // the last
-	deletes []moment
+	deletes map[string]deletes
 	gone    map[granted]leave
 	refused map[granted][]refusal
 	hopes   map[granted]int64 // until when unknown acquires (token 0) and renewals let their owner believe, had it learned of them
@@ -202,6 +235,9 @@ type refusal struct {
 func (s *sweep) refuse(t *term, m moment, holds granted) {
 	if _, drew := s.hopes[holds]; m.kind != factRenew && m.kind != factRelease || drew && s.meta.Slots > 0 {
 		return // or an unknown renewal has replaced the token
+	}
+	if s.meta.Slots > 1 && m.slot != noSlot && t.slot != noSlot && m.slot != t.slot {
+		return // it asked for another slot
 	}
 	// What was answered before the call counts, and no release before the answer.
 	if t.last.ret < m.call && s.gone[holds].until <= t.asked && t.end > m.to+2*s.meta.Eps {
@@ -243,7 +279,9 @@ func (s *sweep) take(m moment) {
 		s.lead(m)
 	case m.kind == factDelete:
 		if m.Type != Fail {
-			s.deletes = append(s.deletes, m)
+			d := s.deletes[m.key]
+			d.byTime, d.byCall = append(d.byTime, ended{m.time, m.ret}), append(d.byCall, ended{m.call, m.ret})
+			s.deletes[m.key] = d
 		}
 	case m.kind == factFence && m.Type == OK:
 		s.fenced[fence{m.owner, m.token}] = m
@@ -257,11 +295,17 @@ func (s *sweep) take(m moment) {
 	case m.Type != OK:
 	case m.call < s.gone[holds].until: // it may be what was given up
 	case m.found: // held, but for how long is not said
+		s.hope(m.fact)
 		if open {
 			s.terms[i].now = m.token
 		}
 	case mine:
 		s.terms[i].end = max(s.terms[i].end, s.window(m.fact))
+		s.extend(i, m, extent{})
+	case m.kind == factRenew && open && s.terms[i].now == carried:
+		// It was answered too late for a client that stops in time, but the store
+		// has prolonged the lease, and one that went on was right.
+		s.hope(m.fact)
 		s.extend(i, m, extent{})
 	case m.kind == factRenew && !s.asked(by): // it renews what it was never granted
 	case m.time < s.window(m.fact): // else it came too late to be believed
