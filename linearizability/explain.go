@@ -66,6 +66,7 @@ func (p *partition) order(ctx context.Context, meta *Meta, memory int64) ([]int,
 type link struct {
 	action int32
 	stray  *strayUse // what the action is found out by; nil if it is known
+	joined int       // how many had strayed
 	late   bool      // it is in the order where it was needed, not where it happened
 	before *link
 }

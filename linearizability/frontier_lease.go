@@ -83,7 +83,7 @@ func (l *leaseLookahead) strays(timed []model.TimedOp) *strayRules {
 			}
 			return next, true
 		},
-		again: func(s any, ttl int64) (any, bool) {
+		again: func(s any, ttl int64) (any, bool) { // where it leads to a new tenure, so does grant
 			next := s.(*leaseState).step(l.params, acquire(strayOwner, ttl))
 			return next, next != nil
 		},

@@ -148,9 +148,9 @@ func TestStraysAgreeWithOracle(t *testing.T) {
 			case l.stray == nil:
 			case l.late:
 				late++
-			case l.stray.again:
+			case l.stray.kind == strayAgain:
 				again++
-			default:
+			case l.stray.kind == strayGrant:
 				used++
 			}
 		}
