@@ -473,4 +473,3 @@ func (f *frontier) better(v, w *way) bool {
 	}
 	return v.spare.more(&w.spare) && f.covers(v.state, w.state)
 }
-

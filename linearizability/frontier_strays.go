@@ -27,7 +27,7 @@ type strayRules struct {
 	// silent is the place from which on the history speaks of an owner no more.
 	silent func(owner int32) int64
 	// before reports that whatever follows a state takes effect after the call of
-	// an action.
+	// an action, by so much that it makes no difference by how much.
 	before func(state any, a *action) bool
 	// holder is the owner to whom another action of his would make a difference.
 	holder func(state any) int32
