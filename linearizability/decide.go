@@ -44,12 +44,13 @@ func (v *Verdict) search(ctx context.Context, effects []int) {
 // What is left are small partitions of many operations under way at once, for
 // which a search in depth does as well as anything.
 const (
-	plainMoves = 4          // an operation
-	walkSteps  = 2_000      // an operation
-	walkLeast  = 5_000_000  // of all
-	briskSteps = 100        // an operation, of a walk that comes first
-	lookMoves  = 100_000    // of the search that finds an order, or none though there is one
-	lastMoves  = 10_000_000 // of the last one
+	plainMoves  = 4          // an operation
+	plainRecent = 256        // unknown operations that a segment tries
+	walkSteps   = 2_000      // an operation
+	walkLeast   = 5_000_000  // of all
+	briskSteps  = 100        // an operation, of a walk that comes first
+	lookMoves   = 100_000    // of the search that finds an order, or none though there is one
+	lastMoves   = 10_000_000 // of the last one
 )
 
 // longPartition is how many actions a partition has that is walked through
@@ -73,7 +74,7 @@ func judge(ctx context.Context, meta *Meta, p *partition, memory int64) judgemen
 		}
 	}
 	plain := newSearch(ctx, meta, p, memory)
-	plain.limit = plainMoves * (100 + len(p.actions))
+	plain.limit, plain.recent = plainMoves*(100+len(p.actions)), plainRecent
 	if plain.run() == porcupine.Ok {
 		return judgement{result: porcupine.Ok}
 	}

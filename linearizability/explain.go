@@ -50,7 +50,7 @@ func (p *part) explain(ctx context.Context, meta *Meta, memory int64) explanatio
 // order finds one order of the actions, if there is one.
 func (p *partition) order(ctx context.Context, meta *Meta, memory int64) ([]int, bool) {
 	plain := newSearch(ctx, meta, p, memory)
-	plain.limit, plain.keep = plainMoves*(100+len(p.actions)), true
+	plain.limit, plain.recent, plain.keep = plainMoves*(100+len(p.actions)), plainRecent, true
 	if plain.run() == porcupine.Ok {
 		return p.calls(plain.last.order.list()), true
 	}
@@ -66,6 +66,7 @@ func (p *partition) order(ctx context.Context, meta *Meta, memory int64) ([]int,
 type link struct {
 	action int32
 	stray  *strayUse // what the action is found out by; nil if it is known
+	joined int       // how many had strayed
 	late   bool      // it is in the order where it was needed, not where it happened
 	before *link
 }

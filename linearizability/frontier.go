@@ -37,6 +37,7 @@ type frontier struct {
 	maybe   []uint64 // bits of the unknown ones
 
 	joinEvery int
+	nextJoin  int
 	asks      []int64   // what strays ask for
 	strayed   []strayed // if orders are kept
 
@@ -312,11 +313,7 @@ func (f *frontier) try(x int32, w *way, i int32, hindsight bool) {
 		}
 		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order, spare: w.spare}
 		f.append(n, i, hindsight)
-		if n.spare.held > 0 {
-			f.left(n)
-		}
-		f.settle(n)
-		f.enter(x, n)
+		f.arrive(x, n)
 	}
 }
 

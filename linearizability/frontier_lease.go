@@ -45,10 +45,9 @@ func (c *leaseCompiler) forward() forward {
 		}
 		f.cuts = func(state any, a *action) bool { return l.cuts(only(state), a, c.timed[a.timed]) }
 	}
-	// Where a TTL may run from the call on, the call makes a difference for ever.
-	// And where a lapse goes on record, but the owner may renew after it, one stray
-	// may have seen the lapse of another who is the holder still.
-	if c.params.Anchor == model.AnchorGrant && (c.params.NoRestarts || !c.params.RenewAfterLapse) {
+	// Where a lapse goes on record, but the owner may renew after it, one stray may
+	// have seen the lapse of another who is the holder still.
+	if c.params.NoRestarts || !c.params.RenewAfterLapse {
 		f.strays = l.strays(c.timed)
 	}
 	return f
@@ -70,7 +69,16 @@ func (l *leaseLookahead) strays(timed []model.TimedOp) *strayRules {
 			return op.Owner, op.TTL, op.Kind == model.TimedAcquire
 		},
 		silent: func(owner int32) int64 { return l.silent[owner] },
-		before: func(s any, a *action) bool { return !only(s).By(timed[a.timed].Call) },
+		before: func(s any, a *action) bool {
+			op := timed[a.timed]
+			if l.params.Anchor == model.AnchorGrant {
+				return !only(s).By(op.Call)
+			}
+			// Its TTL may run from the call on; but if it ran out before the grant,
+			// there was none.
+			held := l.params.Longest(op.TTL)
+			return held < Unbounded-max(op.Call, 0) && !only(s).By(op.Call+held)
+		},
 		holder: func(s any) int32 { return only(s).Holder() },
 		grant: func(s any, ttl int64) (any, bool) {
 			state := s.(*leaseState)
@@ -83,7 +91,7 @@ func (l *leaseLookahead) strays(timed []model.TimedOp) *strayRules {
 			}
 			return next, true
 		},
-		again: func(s any, ttl int64) (any, bool) {
+		again: func(s any, ttl int64) (any, bool) { // where it leads to a new tenure, so does grant
 			next := s.(*leaseState).step(l.params, acquire(strayOwner, ttl))
 			return next, next != nil
 		},

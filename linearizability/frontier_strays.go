@@ -8,13 +8,16 @@ import "slices"
 // stays available for ever, and a service with a name for each incarnation of a
 // client leaves ever more of them behind. But nothing that follows can tell one
 // stray owner from another. So a way need not know which of them it has used,
-// only how many are left; and of two ways that were led to one state, the one
-// with more left can do whatever the other can.
+// only how many are left.
 //
-// One owner may have left several acquires behind. Whoever used one of them is
-// the holder, and may use the others to prolong his tenure. So strays are counted
-// by how many an owner has: a way with more owners of at least k, for each k, has
-// more left.
+// One owner may have left several acquires behind: while he is the holder, he may
+// use another to prolong his tenure. So strays are counted by how many an owner
+// has. A way finds out how many the holder must have had when his tenure is over.
+// Of two ways that were led to one state, one covers the other if it has no less
+// strays in all and, for each k from 2 on, no less owners of k or more: give each
+// owner of the other his like, the largest first, and those who have one only
+// whatever is left. One owner in place of several can do all that they can, since
+// after a lapse he may be granted the lease again like anybody else.
 
 // strayRules are what a machine knows of strays.
 type strayRules struct {
@@ -24,7 +27,7 @@ type strayRules struct {
 	// silent is the place from which on the history speaks of an owner no more.
 	silent func(owner int32) int64
 	// before reports that whatever follows a state takes effect after the call of
-	// an action.
+	// an action, by so much that it makes no difference by how much.
 	before func(state any, a *action) bool
 	// holder is the owner to whom another action of his would make a difference.
 	holder func(state any) int32
@@ -56,67 +59,114 @@ type strayed struct {
 
 // strayUse is a stray in an order: which one it was is found out at the end.
 type strayUse struct {
-	asks   int64
-	has    int  // of a grant: how many its owner had
-	again  bool // by the holder
-	other  bool // of a grant: by another than the last who used a stray, who is the holder still
-	joined int  // of the strayed there were
+	kind strayKind
+	asks int64
+	had  int // of strayOver: how many the owner had when his tenure began
 }
+
+type strayKind uint8
+
+const (
+	strayGrant strayKind = iota // a tenure begins
+	strayAgain                  // is prolonged
+	strayOver                   // is over
+)
 
 // spare is how many strays a way has left.
 type spare struct {
 	// owners counts those who have at least k that ask for the same, at position
 	// maxStrays*a+k-1 for the a-th thing asked for. What is beyond its end is 0.
 	owners []int32
-	held   int32 // how many more strayOwner has, who is the holder
+	held   int32 // how many strayOwner has used of these, if he is the holder
 	asks   int32 // for which thing
 }
 
-// exactly counts the owners who have k left that ask for the a-th thing.
-func (s *spare) exactly(a, k int) int32 {
-	at := maxStrays*a + k - 1
-	if at >= len(s.owners) {
-		return 0
+// at counts the owners who have at least k that ask for the a-th thing.
+func (s *spare) at(a, k int) int32 {
+	if n := maxStrays*a + k - 1; k <= maxStrays && n < len(s.owners) {
+		return s.owners[n]
 	}
-	n := s.owners[at]
-	if k < maxStrays {
-		n -= s.owners[at+1]
-	}
-	return n
+	return 0
 }
 
-// add counts an owner who has k, or one less.
-func (s *spare) add(a, k int, by int32) {
-	if k == 0 {
-		return
+// resized returns s with one owner more who has to, and one less who has from.
+func (s spare) resized(a, from, to int) spare {
+	s.owners = append(slices.Clone(s.owners), make([]int32, max(0, maxStrays*(a+1)-len(s.owners)))...)
+	for i := range s.owners[maxStrays*a : maxStrays*(a+1)] {
+		if i < from {
+			s.owners[maxStrays*a+i]--
+		}
+		if i < to {
+			s.owners[maxStrays*a+i]++
+		}
 	}
-	if end := maxStrays * (a + 1); len(s.owners) < end {
-		s.owners = append(s.owners, make([]int32, end-len(s.owners))...)
-	}
-	for i := range k {
-		s.owners[maxStrays*a+i] += by
-	}
+	return s
 }
 
 // more reports whether s has no less than t.
 func (s *spare) more(t *spare) bool {
-	if s.held < t.held || s.held > 0 && t.held > 0 && s.asks != t.asks {
+	if len(s.owners) == 0 && len(t.owners) == 0 {
+		return true
+	}
+	if s.held > t.held || t.held > 0 && s.asks != t.asks {
 		return false
 	}
-	for i, n := range t.owners {
-		if n > 0 && (i >= len(s.owners) || s.owners[i] < n) {
+	for a := 0; maxStrays*a < len(t.owners); a++ {
+		have, need := s.at(a, 1), t.at(a, 1)
+		for k := 2; k <= maxStrays; k++ {
+			if s.at(a, k) < t.at(a, k) {
+				return false
+			}
+			have, need = have+s.at(a, k), need+t.at(a, k)
+		}
+		if have < need {
 			return false
 		}
 	}
 	return true
 }
 
-// left has the holder's strays counted with the others, if he is it no more.
-func (f *frontier) left(w *way) {
-	if w.spare.held > 0 && f.machine.strays.holder(w.state) != strayOwner {
-		w.spare.owners = slices.Clone(w.spare.owners)
-		w.spare.add(int(w.spare.asks), int(w.spare.held), 1)
-		w.spare.held = 0
+// over yields what the end of the tenure of a stray owner makes of w: a way for
+// each number of strays that he can have had. Where he used one only, he may as
+// well have had the least.
+func (f *frontier) over(w *way, yield func(*way) bool) {
+	if w.spare.held == 0 {
+		yield(w)
+		return
+	}
+	a, used := int(w.spare.asks), int(w.spare.held)
+	for had := used; had <= maxStrays; had++ {
+		if w.spare.at(a, had) == w.spare.at(a, had+1) {
+			continue
+		}
+		n := *w
+		n.used = slices.Clone(w.used)
+		n.spare = w.spare.resized(a, had, had-used)
+		n.spare.held = 0
+		f.strayLink(&n, strayUse{kind: strayOver, had: had}, false)
+		if !yield(&n) || used == 1 {
+			return
+		}
+	}
+}
+
+func (f *frontier) strayLink(w *way, use strayUse, late bool) {
+	if f.keep {
+		w.order = &link{action: none, stray: &use, joined: len(f.strayed), late: late, before: w.order}
+	}
+}
+
+// arrive settles a way that was just made, and enters it: several, if that was
+// the end of the tenure of a stray owner.
+func (f *frontier) arrive(x int32, w *way) {
+	if w.spare.held == 0 || f.machine.strays.holder(w.state) == strayOwner {
+		f.settle(w)
+		f.enter(x, w)
+		return
+	}
+	for n := range func(yield func(*way) bool) { f.over(w, yield) } {
+		f.settle(n)
+		f.enter(x, n)
 	}
 }
 
@@ -125,45 +175,47 @@ func (f *frontier) left(w *way) {
 func (f *frontier) leadStrays(x int32, w *way) (late bool) {
 	r := f.machine.strays
 	for a, asks := range f.asks {
-		var state any
-		ok, tried := false, false
-		for k := 1; k <= maxStrays && maxStrays*a+k <= len(w.spare.owners) && (ok || !tried); k++ {
-			if w.spare.exactly(a, k) == 0 {
-				continue
-			}
-			if !tried {
-				tried = true
-				if r.idle(w.state, asks) || !f.step() {
-					break
-				}
-				state, ok = r.grant(w.state, asks)
-			}
-			if ok {
-				f.stray(x, w, state, strayUse{asks: asks, has: k, other: w.spare.held > 0}, a, false)
+		if w.spare.at(a, 1) == 0 || r.idle(w.state, asks) || !f.step() {
+			continue
+		}
+		state, ok := r.grant(w.state, asks)
+		if !ok {
+			continue
+		}
+		for before := range func(yield func(*way) bool) { f.over(w, yield) } {
+			if before.spare.at(a, 1) > 0 {
+				f.stray(x, before, state, strayUse{kind: strayGrant, asks: asks}, a, false)
 			}
 		}
 	}
-	if w.spare.held == 0 {
+	if !f.again(w) {
 		return false
 	}
-	a := int(w.spare.asks)
-	asks := f.asks[a]
-	if !r.idle(w.state, asks) && f.step() {
+	asks := f.asks[w.spare.asks]
+	if r.late(w.state, asks) {
+		return true
+	}
+	if f.step() {
 		if state, ok := r.again(w.state, asks); ok {
-			f.stray(x, w, state, strayUse{asks: asks, again: true}, a, false)
+			f.stray(x, w, state, strayUse{kind: strayAgain, asks: asks}, int(w.spare.asks), false)
 		}
 	}
-	return f.machine.late != nil && r.late(w.state, asks)
+	return false
+}
+
+// again reports whether the holder is a stray owner who may have another stray.
+func (f *frontier) again(w *way) bool {
+	return w.spare.held > 0 && w.spare.at(int(w.spare.asks), int(w.spare.held)+1) > 0
 }
 
 // strayInHindsight lets the holder use one of his strays in hindsight.
 func (f *frontier) strayInHindsight(x int32, w *way) {
-	if w.spare.held == 0 || !f.machine.strays.late(w.state, f.asks[w.spare.asks]) || !f.step() {
+	if !f.again(w) || !f.machine.strays.late(w.state, f.asks[w.spare.asks]) || !f.step() {
 		return
 	}
 	asks := f.asks[w.spare.asks]
 	if state, ok := f.machine.strays.hindsight(w.state, asks); ok {
-		f.stray(x, w, state, strayUse{asks: asks, again: true}, int(w.spare.asks), true)
+		f.stray(x, w, state, strayUse{kind: strayAgain, asks: asks}, int(w.spare.asks), true)
 	}
 }
 
@@ -180,31 +232,22 @@ func (f *frontier) stray(x int32, w *way, state any, use strayUse, a int, hindsi
 			f.late++
 		}
 		n := &way{state: part, used: slices.Clone(w.used), kin: f.kin(part), order: w.order, spare: w.spare}
-		if use.again {
-			n.spare.held--
-			f.left(n)
-		} else {
-			n.spare.owners = slices.Clone(n.spare.owners)
-			n.spare.add(a, use.has, -1)
-			n.spare.add(int(w.spare.asks), int(w.spare.held), 1)
-			n.spare.held, n.spare.asks = int32(use.has-1), int32(a)
-			f.left(n)
-		}
-		if f.keep {
-			use.joined = len(f.strayed)
-			n.order = &link{action: none, stray: &use, late: hindsight, before: w.order}
-		}
-		f.settle(n)
-		f.enter(x, n)
+		n.spare.held, n.spare.asks = n.spare.held+1, int32(a)
+		f.strayLink(n, use, hindsight)
+		f.arrive(x, n)
 	}
 }
 
 // join makes strays of what has become that.
 func (f *frontier) join() {
 	r := f.machine.strays
-	if r == nil || f.decided%f.joinEvery != 0 || len(f.unknown) == 0 {
+	if r == nil || f.decided < f.nextJoin || len(f.unknown) == 0 {
 		return
 	}
+	if slices.ContainsFunc(f.now.list, func(w *way) bool { return w.spare.held > 0 }) {
+		return // whoever joins now cannot have been the holder
+	}
+	f.nextJoin = f.decided + f.joinEvery
 	var found []strayed
 	at := make(map[int32]int)
 	barred := make(map[int32]bool)
@@ -242,8 +285,7 @@ func (f *frontier) join() {
 					k++
 				}
 			}
-			w.spare.owners = slices.Clone(w.spare.owners)
-			w.spare.add(a, k, 1)
+			w.spare = w.spare.resized(a, 0, k)
 		}
 		for _, i := range s.actions {
 			f.release(i)
@@ -285,31 +327,43 @@ func (f *frontier) named(order []*link) []*link {
 			used[l.action] = true
 		}
 	}
-	type owner struct{ left []int32 }
-	var owners []*owner // that have strayed, and are not the holder
-	var holder *owner
+	// By what they ask for, what is left to each owner.
+	left := make(map[int64][][]int32)
 	joined := 0
-	for n, l := range order {
-		if l.stray == nil {
-			continue
+	join := func(until int) {
+		for ; joined < until; joined++ {
+			s := f.strayed[joined]
+			s.actions = slices.DeleteFunc(slices.Clone(s.actions), func(i int32) bool { return used[i] })
+			left[s.asks] = append(left[s.asks], s.actions)
 		}
-		for ; joined < l.stray.joined; joined++ {
-			left := slices.DeleteFunc(slices.Clone(f.strayed[joined].actions), func(i int32) bool { return used[i] })
-			owners = append(owners, &owner{left})
-		}
-		if !l.stray.again {
-			next := slices.IndexFunc(owners, func(o *owner) bool {
-				return !(l.stray.other && o == holder) && len(o.left) == l.stray.has && f.askedBy(o.left[0]) == l.stray.asks
-			})
-			holder = owners[next]
-		}
-		order[n] = &link{action: holder.left[0], late: l.late}
-		holder.left = holder.left[1:]
 	}
-	return order
-}
-
-func (f *frontier) askedBy(i int32) int64 {
-	_, asks, _ := f.machine.strays.of(&f.actions[i])
-	return asks
+	var named []*link
+	var tenure []*link // of a stray owner
+	over := func(fits func(have int) bool) {
+		owners := left[tenure[0].stray.asks]
+		n := slices.IndexFunc(owners, func(have []int32) bool { return fits(len(have)) })
+		for i, l := range tenure {
+			l.action, l.stray = owners[n][i], nil
+		}
+		owners[n] = owners[n][len(tenure):]
+		tenure = nil
+	}
+	for _, l := range order {
+		switch {
+		case l.stray == nil:
+			named = append(named, l)
+			continue
+		case l.stray.kind == strayOver:
+			over(func(have int) bool { return have == l.stray.had })
+			continue
+		case l.stray.kind == strayGrant:
+			join(l.joined)
+		}
+		n := *l
+		named, tenure = append(named, &n), append(tenure, &n)
+	}
+	if tenure != nil {
+		over(func(have int) bool { return have >= len(tenure) })
+	}
+	return named
 }

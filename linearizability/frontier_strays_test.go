@@ -20,6 +20,7 @@ func randomStrays(rng *rand.Rand) History {
 	m.Tokens = []TokenRule{TokensNext, TokensNext, TokensRising, TokensNone}[rng.IntN(4)]
 	m.RenewAfterLapse = rng.IntN(6) == 0
 	m.Eps = []int64{0, 0, 0, 1}[rng.IntN(4)]
+	m.Anchor = []Anchor{AnchorGrant, AnchorGrant, AnchorCall}[rng.IntN(3)]
 	odd := int64(rng.IntN(4) / 3)
 	lapse := []int64{0, 0, -1, 1, 2}[rng.IntN(5)] // too early or too late
 	now, process := int64(m.Eps), int64(0)
@@ -148,9 +149,9 @@ func TestStraysAgreeWithOracle(t *testing.T) {
 			case l.stray == nil:
 			case l.late:
 				late++
-			case l.stray.again:
+			case l.stray.kind == strayAgain:
 				again++
-			default:
+			case l.stray.kind == strayGrant:
 				used++
 			}
 		}

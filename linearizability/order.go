@@ -83,6 +83,7 @@ type laner struct {
 	of      []lane
 	size    []int   // by lane: its actions so far
 	until   []int64 // by lane: the last place at which one of its actions may happen
+	ending  []int   // the lanes of known actions
 }
 
 // lanes returns the lane of each action, and how many there are.
@@ -153,9 +154,11 @@ func (l *laner) equals() {
 		tail[best] = i
 		id := l.of[j].id
 		if id == noLane {
-			id = slices.IndexFunc(l.until, func(until int64) bool { return until < l.actions[j].call })
-			if id < 0 {
-				id = l.open()
+			again := slices.IndexFunc(l.ending, func(id int) bool { return l.until[id] < l.actions[j].call })
+			if again >= 0 {
+				id = l.ending[again]
+			} else if id = l.open(); !a.unknown {
+				l.ending = append(l.ending, id)
 			}
 			l.join(j, id)
 		}

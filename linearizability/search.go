@@ -33,12 +33,14 @@ type search struct {
 	limit    int                  // of moves
 	eager    bool                 // answers that change nothing come first
 	keep     bool                 // the order that was found
+	recent   int                  // unknown actions that a segment tries, those called last; 0: all
 	patient  bool                 // and unknown actions late: it finds an order sooner, or none though there is one
 	bad      []map[uint64][]*node // by segment, the states from which it fails
 
 	steps   int    // tried
 	moves   int    // of these, possible
 	stopped string // why the search gave up; empty if it did not
+	partial bool   // it left out unknown actions: it may miss an order
 	deepest int    // the last segment that was entered
 	entry   *node  // the state in which it was first entered
 	last    *node  // the end of the order that was found
@@ -112,12 +114,15 @@ func (s *search) cut(length int) {
 
 // run searches. The result is porcupine.Unknown if it gave up.
 func (s *search) run() porcupine.CheckResult {
-	ok := s.from(0, s.begin())
+	ok := s.from(s.begin())
 	switch {
 	case s.stopped != "":
 		return porcupine.Unknown
 	case ok:
 		return porcupine.Ok
+	case s.partial:
+		s.stopped = "too many operations have an unknown outcome"
+		return porcupine.Unknown
 	}
 	return porcupine.Illegal
 }
@@ -127,40 +132,54 @@ func (s *search) begin() *node {
 	return &node{state: s.machine.init, next: make([]uint32, s.width)}
 }
 
-// from reports whether segment k, and all after it, can be run from a state.
-func (s *search) from(k int, start *node) bool {
-	if k == len(s.segments) {
-		s.last = start
-		return true
-	}
-	if err := s.ctx.Err(); err != nil {
-		s.stopped = fmt.Sprintf("no time to look: %v", context.Cause(s.ctx))
-	}
-	if s.stopped != "" || s.covered(start, s.bad[k][s.hash(start.state)]) {
-		return false
-	}
-	if s.entry == nil || k > s.deepest {
-		s.deepest, s.entry = k, start
-	}
-	ends := s.ends(k, start, false)
-	for _, end := range ends {
-		if s.from(k+1, end) {
-			return true
-		}
-	}
-	if len(ends) > 0 { // one was not all
-		for _, end := range s.ends(k, start, true) {
-			if s.from(k+1, end) {
+// entered is a segment under way: the state in which it began, and those in
+// which it can end that are still to be tried.
+type entered struct {
+	start *node
+	ends  []*node
+	found bool // one of them, at least
+	all   bool // these are all, not one
+}
+
+// from reports whether all segments can be run, the first from the given state.
+func (s *search) from(start *node) bool {
+	var under []entered
+	for next := start; ; {
+		if k := len(under); next != nil {
+			if k == len(s.segments) {
+				s.last = next
 				return true
 			}
+			if err := s.ctx.Err(); err != nil {
+				s.stopped = fmt.Sprintf("no time to look: %v", context.Cause(s.ctx))
+				return false
+			}
+			if !s.covered(next, s.bad[k][s.hash(next.state)]) {
+				if s.entry == nil || k > s.deepest {
+					s.deepest, s.entry = k, next
+				}
+				under = append(under, entered{start: next, ends: s.ends(k, next, false)})
+			}
+			next = nil
+		}
+		if s.stopped != "" || len(under) == 0 {
+			return false
+		}
+		k := len(under) - 1
+		switch e := &under[k]; {
+		case len(e.ends) > 0:
+			next, e.ends, e.found = e.ends[0], e.ends[1:], true
+		case e.found && !e.all: // one was not all
+			e.ends, e.all = s.ends(k, e.start, true), true
+		default:
+			if s.bad[k] == nil {
+				s.bad[k] = make(map[uint64][]*node)
+			}
+			hash := s.hash(e.start.state)
+			s.bad[k][hash] = append(s.bad[k][hash], e.start)
+			under = under[:k]
 		}
 	}
-	if s.bad[k] == nil {
-		s.bad[k] = make(map[uint64][]*node)
-	}
-	hash := s.hash(start.state)
-	s.bad[k][hash] = append(s.bad[k][hash], start)
-	return false
 }
 
 // covered reports whether a set of states before one segment has one from which
@@ -259,19 +278,22 @@ func (s *search) ends(k int, start *node, all bool) []*node {
 // action whose effect is impossible where the search stands is cut off there.
 func (s *search) porcupine(k int, start *node) (porcupine.Model, []porcupine.Operation) {
 	seg := s.segments[k]
-	ops := make([]porcupine.Operation, 0, len(seg.known)+s.width)
+	ops := make([]porcupine.Operation, 0, len(seg.known)+min(s.width, 256))
 	for _, i := range seg.known {
 		ops = append(ops, porcupine.Operation{Input: i, Call: s.actions[i].call, Return: s.actions[i].ret})
 	}
-	for _, i := range s.unknown {
-		a, l := &s.actions[i], s.lanes[i]
-		if a.call >= seg.until {
+	end, _ := slices.BinarySearchFunc(s.unknown, seg.until, func(i int, until int64) int { return cmp.Compare(s.actions[i].call, until) })
+	for _, i := range slices.Backward(s.unknown[:end]) {
+		if l := s.lanes[i]; uint32(l.rank) < start.next[l.id] {
+			continue // it has come
+		}
+		if s.recent > 0 && len(ops) == len(seg.known)+s.recent {
+			s.partial = true
 			break
 		}
-		if uint32(l.rank) >= start.next[l.id] {
-			ops = append(ops, porcupine.Operation{Input: i, Call: a.call, Return: math.MaxInt64})
-		}
+		ops = append(ops, porcupine.Operation{Input: i, Call: s.actions[i].call, Return: math.MaxInt64})
 	}
+	slices.Reverse(ops[len(seg.known):])
 	spread(ops)
 	begin := &node{state: start.state, left: len(seg.known), next: start.next, forced: none, order: start.order}
 	if s.eager {

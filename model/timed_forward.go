@@ -113,3 +113,13 @@ func (s TimedState) Renamed(from, to int32) TimedState {
 	}
 	return s
 }
+
+// Longest is how long at most, in ns, a TTL leaves the lease held, rounded up;
+// Unbounded if it may for ever.
+func (p TimedParams) Longest(ttl int64) int64 {
+	b := newZoneScale(p.DriftPPB).longest(ttl, p.Late)
+	if b.whole >= zoneInf {
+		return Unbounded
+	}
+	return b.whole + 1
+}

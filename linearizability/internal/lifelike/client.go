@@ -21,7 +21,7 @@ type client struct {
 	token    uint64
 	deadline int64 // until when it may believe that it holds the lease
 	fenced   bool
-	led      bool // under this token
+	led      bool // under this token, or came too late to
 	leading  bool
 	former   former // an earlier self that had the lease
 }
@@ -244,7 +244,9 @@ func (c *client) watch(owner string) {
 }
 
 // expire ends a belief whose deadline has come, be its own step still to come.
+// No later answer revives the term, nor begins it.
 func (c *client) expire() {
+	c.led = c.led || c.deadline > 0 && c.w.now >= c.deadline
 	if c.leading && c.w.now >= c.deadline {
 		c.stopLeading()
 	}
