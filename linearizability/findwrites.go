@@ -39,7 +39,7 @@ func (r *report) writes() {
 				Text: fmt.Sprintf("a write of %s to %s landed with token %d after the storage had processed %d", quote(w.owner), quote(w.key), w.token, list[n-1].token),
 			}, list[n-1].shown, w)
 		}
-		if w.owner != "" && !r.grants.may("", w.owner, w.token, w.ret, w.to) {
+		if w.owner != "" && !r.grants.may(r.leaseOf(w.key), w.owner, w.token, w.ret, w.to) {
 			r.add(Finding{
 				Check: checkWrite, Key: w.key, Blame: BlameClient, Violates: true,
 				Text: fmt.Sprintf("a write of %s to %s landed with token %d, which it was not granted", quote(w.owner), quote(w.key), w.token),
@@ -174,6 +174,15 @@ func (r *report) barrier() {
 	}
 }
 
+// leaseOf is the lease under whose tokens alone a storage is written to, empty
+// if it may be any: a lease with slots has the storage of its name.
+func (r *report) leaseOf(storage string) string {
+	if r.meta.Slots > 0 && r.grants.keys[storage] {
+		return storage
+	}
+	return ""
+}
+
 // cellValue is a value of one key of a storage.
 type cellValue struct {
 	cell  int32
@@ -288,12 +297,12 @@ func (r *report) landed() {
 			bad(checkPhantom, BlameStorage, w, "record %d of %s is %s, which was written later", c.position, quote(c.key), quote(c.id))
 		}
 		for _, key := range r.grants.of(c.key, c.owner, c.token) {
-			if g := granted[tokenOf{key, c.token}]; g != nil && c.owner != "" && g.owner != c.owner && !r.grants.may("", c.owner, c.token, list.ret, list.to) {
+			if g := granted[tokenOf{key, c.token}]; g != nil && c.owner != "" && g.owner != c.owner && !r.grants.may(r.leaseOf(c.key), c.owner, c.token, list.ret, list.to) {
 				bad(checkTwoOwners, BlameClient, g, "record %d of %s has token %d in the name of %s, to whom it was not granted but to %s",
 					c.position, quote(c.key), c.token, quote(c.owner), quote(g.owner))
 			}
 		}
-		if c.owner != "" && !r.grants.may("", c.owner, c.token, list.ret, list.to) {
+		if c.owner != "" && !r.grants.may(r.leaseOf(c.key), c.owner, c.token, list.ret, list.to) {
 			bad(checkWrite, BlameClient, nil, "record %d of %s has token %d in the name of %s, to whom it was not granted", c.position, quote(c.key), c.token, quote(c.owner))
 		}
 		if r.meta.Slots > 0 && int(c.slot) >= r.meta.Slots {
