@@ -7,11 +7,11 @@ import (
 	"fencepost/linearizability/evidence"
 )
 
-// tenures are the ownerships of one lease as far as the history shows them, in
-// the order of their tokens or, where there are none, of their grants.
-func (x *facts) tenures(key string, restarts bool) []evidence.Tenure {
+// tenures are the ownerships of one lease as far as its facts show them, in the
+// order of their tokens or, where there are none, of their grants.
+func (x *facts) tenures(all []*fact, restarts bool) []evidence.Tenure {
 	var list []evidence.Tenure
-	at := make(map[granted]int)
+	at := make(map[fence]int)
 	last := make(map[string]int) // by owner, of leases without tokens
 	find := func(f *fact) int {
 		if x.meta.Tokens == TokensNone {
@@ -20,20 +20,19 @@ func (x *facts) tenures(key string, restarts bool) []evidence.Tenure {
 			}
 			return none
 		}
-		if i, ok := at[granted{key, f.owner, f.token}]; ok {
+		if i, ok := at[fence{f.owner, f.token}]; ok {
 			return i
 		}
 		return none
 	}
-	for i := range x.all {
-		f := &x.all[i]
-		if f.key != key || f.from == NoTime {
+	for _, f := range all {
+		if f.from == NoTime {
 			continue
 		}
 		i := find(f)
 		switch {
 		case f.kind == factAcquire && f.Type == OK && i == none:
-			at[granted{key, f.owner, f.token}], last[f.owner] = len(list), len(list)
+			at[fence{f.owner, f.token}], last[f.owner] = len(list), len(list)
 			list = append(list, evidence.Tenure{
 				Who: f.owner, Token: f.token,
 				Must: evidence.Span{From: f.to + x.meta.Eps, To: x.lasts(f.from, f.ttl, true)},
@@ -103,5 +102,5 @@ func (x *facts) lasts(from, ttl int64, least bool) int64 {
 	if quo > maxInstant || x.meta.Late > maxInstant {
 		return Unbounded
 	}
-	return from + x.meta.Eps + int64(quo) + x.meta.Late
+	return plus(plus(plus(from, x.meta.Eps), int64(quo)), x.meta.Late)
 }
