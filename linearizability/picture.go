@@ -53,7 +53,9 @@ func (v *Verdict) Page(ctx context.Context) (evidence.Page, error) {
 	if v.Reading != "" {
 		d.page.Notes = append([]string{"read as a " + v.Reading}, d.page.Notes...)
 	}
-	d.frame()
+	if err := d.frame(); err != nil {
+		return evidence.Page{}, err
+	}
 	for i := range v.digest.parts {
 		d.resource(i)
 	}
@@ -98,19 +100,27 @@ type drawing struct {
 }
 
 // frame chooses what is drawn.
-func (d *drawing) frame() {
+func (d *drawing) frame() error {
 	d.last = d.v.digest.events
 	if d.last <= drawBefore+drawAfter {
-		return
+		return nil
 	}
 	focus := drawBefore
 	if i := slices.IndexFunc(d.v.Partitions, func(p Partition) bool { return p.Result == Violated }); i >= 0 && d.v.Partitions[i].stuck.Return > 0 {
 		focus = d.v.Partitions[i].stuck.Return
 	} else if i := slices.IndexFunc(d.v.Findings, func(f Finding) bool { return f.Violates && len(f.Indexes) > 0 }); i >= 0 {
-		focus = int(d.v.Findings[i].Indexes[len(d.v.Findings[i].Indexes)-1])
+		last := d.v.Findings[i].Indexes[len(d.v.Findings[i].Indexes)-1]
+		err := d.v.source.events(func(pos int, e *Event) bool {
+			focus = pos
+			return e.Index < last
+		})
+		if err != nil {
+			return err
+		}
 	}
 	d.first = max(0, min(focus-drawBefore, d.last-drawBefore-drawAfter))
 	d.last = d.first + drawBefore + drawAfter
+	return nil
 }
 
 // resource begins the picture of one partition.
@@ -166,10 +176,18 @@ func (d *drawing) read() error {
 	if !timed {
 		d.page.Unit = evidence.Order
 	}
+	facts, beliefs := make(map[string][]*fact), make(map[string][]term)
+	for i := range d.v.digest.facts.all {
+		f := &d.v.digest.facts.all[i]
+		facts[f.key] = append(facts[f.key], f)
+	}
+	for _, t := range d.v.beliefs {
+		beliefs[t.key] = append(beliefs[t.key], t)
+	}
 	for i := range d.page.Resources {
 		r := &d.page.Resources[i]
 		slices.SortFunc(r.Operations, func(a, b evidence.Operation) int { return cmp.Compare(a.ID, b.ID) })
-		d.band(i, r)
+		d.band(i, r, facts[r.Name], beliefs[r.Name])
 	}
 	total := 0
 	for i := range d.v.digest.parts {
@@ -234,30 +252,29 @@ func (d *drawing) draw(resource int, o *operation) {
 	r.Operations = append(r.Operations, op)
 }
 
-// band adds what facts say of a lease or a storage.
-func (d *drawing) band(i int, r *evidence.Resource) {
+// band adds what the facts of a lease or a storage say, and the beliefs.
+func (d *drawing) band(i int, r *evidence.Resource, facts []*fact, beliefs []term) {
 	p := &d.v.digest.parts[i]
-	facts := &d.v.digest.facts
 	inside := func(s evidence.Span) bool { return s.To >= d.from && s.From <= d.to }
 	switch p.family.name {
 	case ModelLease:
-		for _, t := range facts.tenures(p.key, len(d.v.digest.everywhere) > 0) {
+		for _, t := range d.v.digest.facts.tenures(facts, len(d.v.digest.everywhere) > 0) {
 			if inside(t.May) {
 				r.Tenures = append(r.Tenures, t)
 			}
 		}
-		for _, t := range d.v.beliefs {
+		for _, t := range beliefs {
 			s := evidence.Span{From: t.begin, To: t.end}
 			if s.To >= maxInstant {
 				s.To = evidence.Unbounded
 			}
-			if t.key == p.key && inside(s) {
+			if inside(s) {
 				r.Beliefs = append(r.Beliefs, evidence.Belief{Who: t.owner, Token: t.token, Span: s, Derived: !t.led, Waived: t.waived})
 			}
 		}
 	case ModelStorage:
 		highest := uint64(0)
-		for _, f := range facts.processed(p.key) {
+		for _, f := range processed(facts) {
 			if f.Type == OK && f.token > highest {
 				highest = f.token
 				r.Highest = append(r.Highest, evidence.Step{At: d.factInstant(f), Token: highest})
@@ -278,14 +295,10 @@ func (d *drawing) factInstant(f *fact) int64 {
 
 // processed are the writes and fences that a storage answered, in the order of
 // the answers.
-func (x *facts) processed(key string) []*fact {
-	var list []*fact
-	for i := range x.all {
-		f := &x.all[i]
-		if (f.kind == factWrite || f.kind == factFence) && f.key == key && f.Return >= 0 && (f.Type == OK || f.stale) {
-			list = append(list, f)
-		}
-	}
+func processed(facts []*fact) []*fact {
+	list := slices.DeleteFunc(slices.Clone(facts), func(f *fact) bool {
+		return f.kind != factWrite && f.kind != factFence || f.Return < 0 || f.Type != OK && !f.stale
+	})
 	slices.SortFunc(list, func(a, b *fact) int { return cmp.Compare(a.ret, b.ret) })
 	return list
 }
@@ -390,7 +403,7 @@ func (d *drawing) pairFaults() {
 			open[by] = n
 			d.page.Faults = append(d.page.Faults, evidence.Fault{Name: e.F, Span: evidence.Span{From: at, To: at}})
 			for other := range ended {
-				if ends(other.name, e.F) {
+				if other.node == by.node && ends(other.name, e.F) {
 					delete(ended, other)
 				}
 			}

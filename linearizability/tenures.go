@@ -7,11 +7,17 @@ import (
 	"fencepost/linearizability/evidence"
 )
 
-// tenures are the ownerships of one lease as far as the history shows them, in
-// the order of their tokens or, where there are none, of their grants.
-func (x *facts) tenures(key string, restarts bool) []evidence.Tenure {
-	var list []evidence.Tenure
-	at := make(map[granted]int)
+// tenures are the ownerships of one lease as far as its facts show them, in the
+// order of their tokens or, where there are none, of their grants.
+func (x *facts) tenures(all []*fact, restarts bool) []evidence.Tenure {
+	type tenure struct {
+		evidence.Tenure
+		slot  int16
+		ended int64 // the return of the last release or deletion: it may end at any place until then
+	}
+	var list []tenure
+	deleted, seen := int64(0), 0 // the return of the last deletion, and how many tenures it saw
+	at := make(map[fence]int)
 	last := make(map[string]int) // by owner, of leases without tokens
 	find := func(f *fact) int {
 		if x.meta.Tokens == TokensNone {
@@ -20,40 +26,58 @@ func (x *facts) tenures(key string, restarts bool) []evidence.Tenure {
 			}
 			return none
 		}
-		if i, ok := at[granted{key, f.owner, f.token}]; ok {
+		if i, ok := at[fence{f.owner, f.token}]; ok {
 			return i
 		}
 		return none
 	}
-	for i := range x.all {
-		f := &x.all[i]
-		if f.key != key || f.from == NoTime {
+	for _, f := range all {
+		if f.from == NoTime {
 			continue
 		}
 		i := find(f)
 		switch {
 		case f.kind == factAcquire && f.Type == OK && i == none:
-			at[granted{key, f.owner, f.token}], last[f.owner] = len(list), len(list)
-			list = append(list, evidence.Tenure{
+			at[fence{f.owner, f.token}], last[f.owner] = len(list), len(list)
+			t := tenure{slot: f.slot, ended: deleted, Tenure: evidence.Tenure{
 				Who: f.owner, Token: f.token,
 				Must: evidence.Span{From: f.to + x.meta.Eps, To: x.lasts(f.from, f.ttl, true)},
 				May:  evidence.Span{From: f.from - x.meta.Eps, To: x.lasts(f.to, f.ttl, false)},
-			})
+			}}
+			if x.meta.Slots <= 1 {
+				t.slot = noSlot // whatever it is called, there is one
+			}
+			if deleted > f.call {
+				t.Must.To = t.Must.From // the deletion may come after it
+			}
+			list = append(list, t)
+		case f.kind == factDelete:
+			if f.Type == Fail {
+				continue
+			}
+			deleted = max(deleted, f.ret)
+			for i := range list[seen:] {
+				t := &list[seen+i]
+				t.Must.To, t.ended = min(t.Must.To, f.from-x.meta.Eps), max(t.ended, f.ret)
+			}
+			seen = len(list)
 		case i == none:
 		case (f.kind == factAcquire || f.kind == factRenew) && f.Type == OK:
-			list[i].Must.To = max(list[i].Must.To, x.lasts(f.from, f.ttl, true))
+			if list[i].ended < f.call {
+				list[i].Must.To = max(list[i].Must.To, x.lasts(f.from, f.ttl, true))
+			}
 			list[i].May.To = max(list[i].May.To, x.lasts(f.to, f.ttl, false))
 		case f.kind == factRenew && f.Type == Info:
 			// It may take effect as long as the lease is held.
 			list[i].May.To = max(list[i].May.To, x.lasts(list[i].May.To, f.ttl, false))
 		case f.kind == factRelease && f.Type == OK:
-			list[i].Must.To = min(list[i].Must.To, f.from-x.meta.Eps)
+			list[i].Must.To, list[i].ended = min(list[i].Must.To, f.from-x.meta.Eps), max(list[i].ended, f.ret)
 			list[i].May.To = min(list[i].May.To, f.to+x.meta.Eps)
-		case f.kind == factRelease && f.Type == Info, f.kind == factDelete && f.Type != Fail:
-			list[i].Must.To = min(list[i].Must.To, f.from-x.meta.Eps)
+		case f.kind == factRelease && f.Type == Info:
+			list[i].Must.To, list[i].ended = min(list[i].Must.To, f.from-x.meta.Eps), Unbounded
 		}
 	}
-	slices.SortStableFunc(list, func(a, b evidence.Tenure) int {
+	slices.SortStableFunc(list, func(a, b tenure) int {
 		if x.meta.Tokens == TokensNone || a.Token == b.Token {
 			return 0
 		}
@@ -62,22 +86,25 @@ func (x *facts) tenures(key string, restarts bool) []evidence.Tenure {
 		}
 		return 1
 	})
-	for i := range list {
-		t := &list[i]
+	out := make([]evidence.Tenure, len(list))
+	after := make(map[int16]*evidence.Tenure) // by slot
+	for i, l := range slices.Backward(list) {
+		out[i] = l.Tenure
+		t := &out[i]
 		if restarts {
 			t.May.To = Unbounded
 		}
-		if i+1 < len(list) {
-			next := &list[i+1]
+		if next := after[l.slot]; next != nil {
 			t.May.To = max(t.May.From, min(t.May.To, max(next.May.From, next.Must.From)))
 			if t.Must.To > next.Must.From && t.Must.From < next.Must.To {
 				t.Violates, next.Violates = true, true
 			}
 		}
+		after[l.slot] = t
 		t.May.To = max(t.May.To, t.Must.To)
 		t.Must.From = max(t.Must.From, t.May.From)
 	}
-	return list
+	return out
 }
 
 // lasts is until when a TTL that started at an instant runs at least, or at
@@ -103,5 +130,5 @@ func (x *facts) lasts(from, ttl int64, least bool) int64 {
 	if quo > maxInstant || x.meta.Late > maxInstant {
 		return Unbounded
 	}
-	return from + x.meta.Eps + int64(quo) + x.meta.Late
+	return plus(plus(plus(from, x.meta.Eps), int64(quo)), x.meta.Late)
 }

@@ -282,10 +282,17 @@ func (r *checkRun) write(ctx context.Context, history func() (linearizability.Hi
 // screenful is how many lines are said about one file.
 const screenful = 20
 
-// tell prints what came of one file.
+// tell prints what came of one file, which counts for the exit code even if that
+// cannot be printed.
 func (r *checkRun) tell(x checked) error {
 	e := r.e
 	r.sum.add(x.Outcome)
+	switch result := x.Result(); {
+	case result == linearizability.Violated, result == linearizability.Unknown && r.FailOn == "unknown":
+		e.worse(exitViolated)
+	case result == linearizability.Unknown:
+		e.worse(exitUnknown)
+	}
 	if r.JUnit != "" {
 		x.Outcome.Verdict = withoutHistory(x.Outcome.Verdict)
 		r.outcomes = append(r.outcomes, x.Outcome)
@@ -318,14 +325,8 @@ func (r *checkRun) tell(x checked) error {
 	return nil
 }
 
-// end prints the sum, writes the report, and settles the exit code.
+// end prints the sum and writes the report.
 func (r *checkRun) end() error {
-	switch s := &r.sum; {
-	case s.Violated > 0, s.Unknown > 0 && r.FailOn == "unknown":
-		r.e.worse(exitViolated)
-	case s.Unknown > 0:
-		r.e.worse(exitUnknown)
-	}
 	r.sum.Seconds, r.sum.Exit = (r.e.clock() - r.begin).Seconds(), r.e.code
 	switch {
 	case r.JSON:

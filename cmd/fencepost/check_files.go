@@ -25,8 +25,8 @@ var historyExts = []string{".jsonl", ".json", ".edn", ".log", ".txt", ".ops"}
 func historyFiles(args []string) (files []string, skipped int, err error) {
 	seen := make(map[string]bool)
 	add := func(file string) {
-		if !seen[file] {
-			seen[file] = true
+		if name := filepath.Clean(file); !seen[name] {
+			seen[name] = true
 			files = append(files, file)
 		}
 	}
@@ -38,13 +38,12 @@ func historyFiles(args []string) (files []string, skipped int, err error) {
 		case statErr == nil && info.IsDir():
 			before := len(files)
 			err := walkFiles(arg, func(file string) error {
-				is, err := isHistory(file)
-				if is {
+				if isHistory(file) {
 					add(file)
-				} else if err == nil {
+				} else {
 					skipped++
 				}
-				return err
+				return nil
 			})
 			if err != nil {
 				return nil, 0, err
@@ -138,32 +137,33 @@ func matchParts(pattern, name []string) bool {
 }
 
 // isHistory reports whether a file found in a directory looks like a history:
-// by its extension, and by fields that every history has in its first lines.
-func isHistory(file string) (bool, error) {
+// by its extension, and by fields that every history has in its first lines. One
+// that cannot be read may be: reading it says what is wrong.
+func isHistory(file string) bool {
 	if !slices.Contains(historyExts, strings.ToLower(filepath.Ext(file))) {
-		return false, nil
+		return false
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return false, err
+		return true
 	}
 	defer f.Close()
 	head, err := io.ReadAll(io.LimitReader(f, 8<<10))
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", file, err)
+		return true
 	}
 	has := func(words ...string) bool {
 		return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })
 	}
 	switch linearizability.Detect(head) {
 	case linearizability.FormatUnknown:
-		return false, nil
+		return false
 	case linearizability.FormatJSONLines, linearizability.FormatJSONArray:
-		return has(`"type"`, `"f"`) || has(`"meta"`, `"version"`), nil
+		return has(`"type"`, `"f"`) || has(`"meta"`, `"version"`)
 	case linearizability.FormatEDN, linearizability.FormatEDNVector, linearizability.FormatEDNList, linearizability.FormatKVLog:
-		return has(":type", ":f") || has(":meta", ":version"), nil
+		return has(":type", ":f") || has(":meta", ":version")
 	}
-	return true, nil
+	return true
 }
 
 // historyExt is that of a history which is made of another.
@@ -183,6 +183,13 @@ func (r *checkRun) places(files []string) error {
 			}
 		}
 	}
+	for _, out := range []string{r.HTML, r.SVG, r.Reduce, r.JUnit} {
+		for _, file := range files {
+			if sameFile(out, file) {
+				return fmt.Errorf("%s: is a history to check: name another file to write to", out)
+			}
+		}
+	}
 	r.names = make(map[string]string, len(files))
 	taken := make(map[string]bool)
 	for _, file := range files {
@@ -198,6 +205,16 @@ func (r *checkRun) places(files []string) error {
 		r.names[file] = name
 	}
 	return nil
+}
+
+// sameFile reports whether two names are of one file that is there.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
 // inDirectory reports whether an output is a directory, with a file in it for

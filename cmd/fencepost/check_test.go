@@ -1,14 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fencepost/linearizability"
 )
@@ -61,6 +64,7 @@ func TestCheckExpandsDirectoriesAndGlobs(t *testing.T) {
 		{[]string{"**/[cb]*.jsonl"}, []string{"runs/b/bad.jsonl", "runs/broken.jsonl"}, 0, ""},
 		{[]string{"runs/**"}, []string{"runs/README.md", "runs/a/good.jsonl", "runs/b/bad.jsonl", "runs/b/c/nested.json", "runs/broken.jsonl", "runs/empty.txt", "runs/package.json"}, 0, ""},
 		{[]string{"runs/b/bad.jsonl", "runs/b", "-"}, []string{"runs/b/bad.jsonl", "runs/b/c/nested.json", "-"}, 0, ""},
+		{[]string{"runs/b/bad.jsonl", "./runs/a/../b/bad.jsonl"}, []string{"runs/b/bad.jsonl"}, 0, ""},
 		{[]string{"no-such-file"}, []string{"no-such-file"}, 0, ""},
 		{[]string{"runs/*.edn"}, nil, 0, "matches no file"},
 		{[]string{"gone/*.edn"}, nil, 0, "matches no file"},
@@ -318,4 +322,53 @@ func conforms(root, schema map[string]any, v any, path string, seen map[string]b
 		return fmt.Errorf("%s: %v is no %v", path, v, schema["type"])
 	}
 	return nil
+}
+
+// TestCheckNeverLosesAViolation: whatever else goes wrong, exit code 1 stays.
+func TestCheckNeverLosesAViolation(t *testing.T) {
+	someRuns(t)
+	bad := "runs/b/bad.jsonl"
+	if code, _, errs := invoke(t, "check", bad, "--junit", "no/such/place.xml"); code != exitViolated || errs == "" {
+		t.Errorf("no report: exit %d, %s", code, errs)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"check", bad}, exitViolated},
+		{[]string{"check", bad, "--json"}, exitViolated},
+		{[]string{"check", "runs/a/good.jsonl"}, exitUnknown},
+		{[]string{"check", "runs/a/good.jsonl", "--json"}, exitUnknown},
+		{[]string{"convert", "runs/a/good.jsonl"}, exitUnknown},
+	} {
+		var errs bytes.Buffer
+		e := &env{ctx: t.Context(), out: fullDisk{}, err: &errs, clock: func() time.Duration { return 0 }}
+		if code := run(e, c.args); code != c.code || !strings.Contains(errs.String(), errFull.Error()) {
+			t.Errorf("%v onto a full disk: exit %d, want %d: %s", c.args, code, c.code, &errs)
+		}
+	}
+}
+
+var errFull = errors.New("no space left")
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+// TestCheckWritesOverNoHistory: an output is never what is checked.
+func TestCheckWritesOverNoHistory(t *testing.T) {
+	someRuns(t)
+	bad := "runs/b/bad.jsonl"
+	before, err := os.ReadFile(bad)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--html", "--svg", "--reduce", "--junit"} {
+		if code, _, errs := invoke(t, "check", bad, flag, "./runs/a/../b/bad.jsonl"); code != exitUnknown || !strings.Contains(errs, "history") {
+			t.Errorf("%s: exit %d, %s", flag, code, errs)
+		}
+	}
+	if after, err := os.ReadFile(bad); err != nil || string(after) != string(before) {
+		t.Errorf("it was written over: %v", err)
+	}
 }

@@ -64,9 +64,24 @@ func (e *env) worse(code int) {
 	}
 }
 
+// output remembers the first error of a writer, so that no print need look.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // whoever waits for input that never comes is ended by the second one
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		width = 0 // not a terminal
@@ -97,9 +112,14 @@ func run(e *env, args []string) (code int) {
 	if err != nil {
 		panic(err) // the tags of cli are wrong
 	}
+	out := &output{w: e.out}
+	e.out = out
 	k, err := parser.Parse(args)
 	if err == nil {
 		err = k.Run(e)
+	}
+	if err == nil {
+		err = out.err // what was said is not there
 	}
 	if err != nil {
 		fmt.Fprintln(e.err, "fencepost:", err)
@@ -107,7 +127,7 @@ func run(e *env, args []string) (code int) {
 		if errors.As(err, &parse) {
 			fmt.Fprintln(e.err, "Run \"fencepost --help\" for the commands and their flags.")
 		}
-		return exitUnknown
+		e.worse(exitUnknown)
 	}
 	return e.code
 }
