@@ -1,6 +1,7 @@
 package linearizability
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ func Reduce(ctx context.Context, h History, o Options) (History, error) {
 		until := slices.IndexFunc(h.Events, func(e Event) bool { return e.Index == p.Index })
 		for _, until := range []int{until, none} {
 			r := newReducer(h, o, p, until)
-			if r.rules.frees {
-				r = r.late(ctx)
-			}
+			r = r.late(ctx)
 			if c := r.reduce(ctx); c != nil {
 				return c.history(), nil
 			}
@@ -235,9 +234,80 @@ func (r *reducer) from(i int) *reducer {
 	return &rest
 }
 
-// late is what there is to reduce from the last cut after which the violation
-// shows, about.
+// tenures are the acquires of a lock that is held at most once at a time, at
+// whose return it is held by them for certain, however many wait: as many
+// acquires have returned as releases, and one more, and no release is under way.
+// So nobody who waits has had his turn. What returned before may go: the lock is
+// the same if that acquire comes first.
+func (r *reducer) tenures() []int {
+	if r.h.Meta.Eps > 0 || !slices.Contains([]string{ModelMutex, ModelOwnerMutex, ModelFencedMutex}, r.model) {
+		return nil
+	}
+	type end struct {
+		at, op int
+		call   bool
+	}
+	var ends []end
+	for i := range r.ops {
+		x := &r.ops[i]
+		ends = append(ends, end{x.Call, i, true})
+		if x.Return >= 0 {
+			ends = append(ends, end{x.Return, i, false})
+		}
+	}
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
+	var tenures, holders []int
+	releasing := 0
+	for _, e := range ends {
+		x := &r.ops[e.op]
+		switch {
+		case x.Type == Info && x.f == "release":
+			return tenures // it may come at any time
+		case x.Type != OK:
+		case x.f == "release" && e.call:
+			releasing++
+		case x.f == "release":
+			releasing--
+			who := r.h.op(x.Op).name("owner")
+			n := slices.IndexFunc(holders, func(i int) bool { return r.h.op(r.ops[i].Op).name("owner") == who })
+			if n < 0 {
+				return tenures
+			}
+			holders = slices.Delete(holders, n, n+1)
+		case !e.call:
+			if holders = append(holders, e.op); len(holders) == 1 && releasing == 0 {
+				tenures = append(tenures, e.op)
+			}
+		}
+	}
+	return tenures
+}
+
+// during is what there is to reduce from a tenure on.
+func (r *reducer) during(i int) *reducer {
+	rest := *r
+	rest.ops = nil
+	for j, x := range r.ops {
+		if i == j || x.Return < 0 || x.Return > r.ops[i].Return {
+			rest.ops = append(rest.ops, x)
+		}
+	}
+	return &rest
+}
+
+// late is what there is to reduce from the last cut or tenure after which the
+// violation shows, about.
 func (r *reducer) late(ctx context.Context) *reducer {
+	tenures := r.tenures()
+	for back := 1; back <= len(tenures) && ctx.Err() == nil; back *= 2 {
+		rest := r.during(tenures[len(tenures)-back])
+		if rest.candidate(none, rest.all()).violated(ctx) {
+			return rest
+		}
+	}
+	if !r.rules.frees {
+		return r
+	}
 	cuts := r.cuts()
 	for back := 1; back <= len(cuts) && ctx.Err() == nil; back *= 2 {
 		rest := r.from(cuts[len(cuts)-back])
