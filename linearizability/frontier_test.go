@@ -182,7 +182,7 @@ func randomLease(rng *rand.Rand, ops int, unknown float64) History {
 func TestFrontierAgreesWithOracle(t *testing.T) {
 	seen := map[bool]int{}
 	undecided, hindsight := 0, 0
-	runs := uint64(10_000)
+	runs := uint64(6_000)
 	if long() {
 		runs = 200_000
 	}
