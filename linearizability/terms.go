@@ -302,7 +302,7 @@ func (s *sweep) take(m moment) {
 	case mine:
 		s.terms[i].end = max(s.terms[i].end, s.window(m.fact))
 		s.extend(i, m, extent{})
-	case m.kind == factRenew && open && s.terms[i].now == carried:
+	case m.kind == factRenew && !m.draws && open && s.terms[i].now == carried:
 		// It was answered too late for a client that stops in time, but the store
 		// has prolonged the lease, and one that went on was right.
 		s.hope(m.fact)
