@@ -78,6 +78,11 @@ func (v *Verdict) choose(h *History, o *Options) error {
 			}
 		}
 	}
+	if v.Chosen != "" && len(h.Events) >= chooseEvents && (o.Model.Name == ModelLease || o.Model.Name == ModelStorage) {
+		// What comes later may be of the other, and must not go unchecked.
+		v.Chosen = fmt.Sprintf("the first %d events are of %s; what follows may be of leases and storages: %s", chooseEvents, o.Model.Name, ModelFencepost)
+		o.Model = Model{Name: ModelFencepost}
+	}
 	v.Model = o.Model.String()
 	return nil
 }

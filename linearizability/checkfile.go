@@ -34,9 +34,13 @@ func checkFile(ctx context.Context, path string, o Options, hold int) (Verdict, 
 	h := History{Name: path, Meta: s.Meta()}
 	v := Verdict{File: path, source: &fileSource{path, o.Reader}}
 	var c *collator
+	events := 0
 	for e, err := range s.Events() {
 		if err != nil {
 			return Verdict{}, err
+		}
+		if events++; events%4096 == 0 && ctx.Err() != nil {
+			return Verdict{}, fmt.Errorf("%s: no time to read beyond line %d: %w", path, e.Line, context.Cause(ctx))
 		}
 		if c != nil {
 			if err := c.take(e); err != nil {

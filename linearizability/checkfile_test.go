@@ -56,3 +56,40 @@ func TestLongFilesAreJudgedAsShortOnes(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatComesLateIsChecked: a model that was chosen by the beginning of a
+// history does not overlook what comes after it.
+func TestWhatComesLateIsChecked(t *testing.T) {
+	var h History
+	h.Meta = DefaultMeta()
+	add := func(typ Type, f string, fields ...Field) {
+		n := int64(len(h.Events))
+		h.Events = append(h.Events, Event{Index: n, Time: n, Type: typ, F: f, Fields: fields})
+	}
+	key, owner := Field{"key", String("k")}, Field{"owner", String("a")}
+	for n := range uint64(chooseEvents/4 + 1) {
+		add(Invoke, "acquire", key, owner, Field{"ttl", Int(1000)})
+		add(OK, "acquire", Field{"token", Uint(n + 1)})
+		add(Invoke, "release", key, owner, Field{"token", Uint(n + 1)})
+		add(OK, "release")
+	}
+	disk, k := Field{"key", String("disk")}, Field{"k", String("x")}
+	add(Invoke, "write", disk, owner, Field{"token", Int(1)}, k, Field{"v", Int(1)})
+	add(OK, "write")
+	add(Invoke, "read", disk, k)
+	add(OK, "read", Field{"v", Int(77)})
+	var text bytes.Buffer
+	if err := h.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "h.jsonl")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, hold := range []int{chooseEvents, inMemory} {
+		v, err := checkFile(t.Context(), path, Options{Model: Model{Name: ModelAuto}}, hold)
+		if err != nil || v.Result != Violated || v.Partitions[len(v.Partitions)-1].Model != ModelStorage {
+			t.Errorf("%d held: %v %v", hold, v, err)
+		}
+	}
+}

@@ -103,6 +103,10 @@
 //	landed      (key)                      records: all that landed, in order
 //	lead        key, owner, token: belief begins; ok: belief ends
 //
+// A history begins when nobody holds the lease. One that was recorded from the
+// middle of a tenure on has to say so by an acquire, at its beginning, of whoever
+// held it.
+//
 // Lapsed and lost are one piece of evidence: this owner does not hold the lease
 // under this token. A delay is the lock delay. Not-carried says that the storage
 // asked the lease itself, which shows nothing of the tokens it has seen. Every f
