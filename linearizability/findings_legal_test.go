@@ -67,6 +67,19 @@ var soundRecords = []struct{ what, history string }{
 		2-6 acquire key=k owner=a ttl=9 -> ok token=3
 		7-8 release key=k owner=a token=2 -> ok
 		9-10 acquire key=k owner=b ttl=7 -> ok token=1`},
+	{"a renewal answered late, and a release after it, without tokens", `
+		{"version":1,"tokens":"none"}
+		0-1 acquire key=k owner=a ttl=10 -> ok
+		8-12 renew key=k owner=a ttl=10 -> ok
+		13-14 release key=k owner=a -> ok
+		15-16 acquire key=k owner=b ttl=10 -> ok`},
+	{"an acquire that finds its lease prolonged by a late renewal, and a release, without tokens", `
+		{"version":1,"tokens":"none"}
+		0-1 acquire key=k owner=a ttl=10 -> ok
+		8-12 renew key=k owner=a ttl=10 -> ok
+		13-14 acquire key=k owner=a ttl=2 -> ok
+		15-16 release key=k owner=a -> ok
+		16-17 acquire key=k owner=b ttl=10 -> ok`},
 	{"a renewal of a slot that it does not hold", `
 		{"version":1,"slots":2,"tokens":"rising"}
 		0-1 acquire key=k owner=a ttl=10 -> ok token=2 slot=1

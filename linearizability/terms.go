@@ -52,7 +52,7 @@ type moment struct {
 // follow returns what the facts of leases say in the order of time. Nothing, if
 // they have no times.
 func (x *facts) follow() *sweep {
-	s := &sweep{meta: x.meta, open: make(map[holding]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), deletes: make(map[string]deletes), extents: make(map[slotName][]extent)}
+	s := &sweep{meta: x.meta, open: make(map[holding]int), held: make(map[holding][]int), fenced: make(map[fence]moment), gone: make(map[granted]leave), refused: make(map[granted][]refusal), hopes: make(map[granted]int64), leads: make(map[string]bool), deletes: make(map[string]deletes), extents: make(map[slotName][]extent)}
 	var moments []moment
 	all := x.all
 	if x.meta.Tokens == TokensNone {
@@ -194,8 +194,9 @@ type fence struct {
 type sweep struct {
 	meta    *Meta
 	terms   []term
-	open    map[holding]int  // positions in terms of the derived ones
-	fenced  map[fence]moment // the last
+	open    map[holding]int   // positions in terms of the derived ones
+	held    map[holding][]int // where there are no tokens, of all that were not given up
+	fenced  map[fence]moment  // the last
 	deletes map[string]deletes
 	gone    map[granted]leave
 	refused map[granted][]refusal
@@ -273,6 +274,13 @@ func (s *sweep) take(m moment) {
 	}
 	if m.kind == factRelease && m.sent {
 		s.release(m, holds)
+		if s.meta.Tokens == TokensNone {
+			// Nothing tells which of its terms it gives up: all that it may still hold.
+			for _, k := range s.held[by] {
+				s.terms[k].closed = min(s.terms[k].closed, m.time)
+			}
+			delete(s.held, by)
+		}
 	}
 	switch {
 	case m.kind == factLead:
@@ -313,6 +321,9 @@ func (s *sweep) take(m moment) {
 			s.terms[i].end = min(s.terms[i].end, m.time)
 		}
 		s.open[by] = len(s.terms)
+		if s.meta.Tokens == TokensNone {
+			s.held[by] = append(s.held[by], len(s.terms))
+		}
 		s.terms = append(s.terms, term{
 			key: m.key, owner: m.owner, slot: m.slot, token: m.token, now: m.token,
 			begin: m.time, asked: m.call, begun: m.place, end: s.window(m.fact), closed: Unbounded, shown: m.fact,
