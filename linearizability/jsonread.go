@@ -26,7 +26,7 @@ func (l *jsonLines) next() ([]Field, int, error) {
 		if err != nil {
 			return nil, line, err
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
+		if len(bytes.Trim(text, " \t\r")) == 0 { // JSON's spaces, and no others
 			continue
 		}
 		fields, err := l.d.event(text)
