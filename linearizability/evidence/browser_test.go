@@ -39,6 +39,11 @@ func browser(t *testing.T, args ...string) (stdout, console string) {
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {
+		blank := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",
+			"--user-data-dir="+t.TempDir(), "--dump-dom", "about:blank")
+		if noStart := blank.Run(); noStart != nil {
+			t.Skipf("chromium does not start here, not even on a blank page: the page is not tested in a browser (%v)", noStart)
+		}
 		t.Fatalf("chromium: %v\n%s", err, log.String())
 	}
 	// The rest is chromium's, about the machine.
