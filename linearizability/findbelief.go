@@ -3,8 +3,6 @@ package linearizability
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 	"time"
 )
@@ -287,7 +285,7 @@ func (r *report) orphans() {
 			ends = max(ends, r.longest(to, largest[f.key]))
 		}
 		if f.owner == "" {
-			ends = plus(ends, r.stretched(r.meta.LockDelay)) // a refusal may be its
+			ends = plus(ends, r.meta.most(r.meta.LockDelay)) // a refusal may be its
 		}
 		if ends == Unbounded || f.from < plus(ends, 2*r.meta.Eps) {
 			continue
@@ -323,20 +321,7 @@ func (r *report) restarts() endings {
 // longest is until when a TTL that started at a time holds at most: on the
 // slowest clock the store may have, and as late as it may be.
 func (r *report) longest(from, ttl int64) int64 {
-	return plus(plus(from, r.stretched(ttl)), r.meta.Late)
-}
-
-func (r *report) stretched(ttl int64) int64 {
-	hi, lo := bits.Mul64(uint64(max(ttl, 0)), 1e9)
-	slowest := uint64(1e9 - r.meta.Drift)
-	if hi >= slowest {
-		return Unbounded
-	}
-	quo, rem := bits.Div64(hi, lo, slowest)
-	if rem > 0 {
-		quo++
-	}
-	return int64(min(quo, math.MaxInt64))
+	return plus(plus(from, r.meta.most(ttl)), r.meta.Late)
 }
 
 // plus adds two times from 0; Unbounded stays so.

@@ -1,7 +1,6 @@
 package linearizability
 
 import (
-	"math/bits"
 	"slices"
 
 	"fencepost/linearizability/evidence"
@@ -114,21 +113,10 @@ func (x *facts) lasts(from, ttl int64, least bool) int64 {
 		if x.meta.Early == Unbounded {
 			return from
 		}
-		hi, lo := bits.Mul64(uint64(ttl), 1e9)
-		quo, _ := bits.Div64(hi, lo, uint64(1e9+x.meta.Drift))
-		return from - x.meta.Eps + int64(quo) - x.meta.Early
+		return from - x.meta.Eps + x.meta.least(ttl) - x.meta.Early
 	}
 	if x.meta.Late == Unbounded || from == Unbounded || x.meta.Drift >= 1e9 {
 		return Unbounded
 	}
-	hi, lo := bits.Mul64(uint64(ttl), 1e9)
-	rate := uint64(1e9 - x.meta.Drift)
-	if hi >= rate {
-		return Unbounded
-	}
-	quo, _ := bits.Div64(hi, lo, rate)
-	if quo > maxInstant || x.meta.Late > maxInstant {
-		return Unbounded
-	}
-	return plus(plus(plus(from, x.meta.Eps), int64(quo)), x.meta.Late)
+	return plus(plus(plus(from, x.meta.Eps), x.meta.most(ttl)), x.meta.Late)
 }

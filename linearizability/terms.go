@@ -2,7 +2,6 @@ package linearizability
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
@@ -394,7 +393,5 @@ func (s *sweep) window(f *fact) int64 {
 	if f.ttl <= 0 || s.meta.Early == Unbounded {
 		return NoTime
 	}
-	hi, lo := bits.Mul64(uint64(f.ttl), 1e9)
-	quo, _ := bits.Div64(hi, lo, uint64(1e9+s.meta.Drift))
-	return f.from + int64(quo) - s.meta.Early
+	return f.from + s.meta.least(f.ttl) - s.meta.Early
 }
