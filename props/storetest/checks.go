@@ -21,7 +21,7 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 		checks[i].Run = func() kit.Outcome {
 			out := c.Run()
 			if f := out.Failure; f != nil && f.Hint == "" {
-				f.Hint = hints[f.Rule]
+				f.Hint = meant[f.Rule]
 			}
 			return out
 		}
@@ -29,8 +29,8 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 	return checks
 }
 
-// hints are what to declare where a rule is broken on purpose.
-var hints = func() map[string]string {
+// meant is what to declare where a rule is broken on purpose.
+var meant = func() map[string]string {
 	const (
 		volatile = "A store that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
 		terse    = "Refusals without details are declared: Options.Terse."
