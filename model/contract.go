@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // Promise is what a lease store says of itself where correct stores differ. The
 // zero Promise is the strictest. Durations are in ns of the store's clock.
 type Promise struct {
@@ -32,22 +34,32 @@ type Ask struct {
 // Said is what the store answered.
 type Said struct {
 	Code   Code
-	Token  uint64 // granted, or of whoever is said to hold it; 0: not said
-	Holder Owner  // who is said to hold it; nobody: not said, or nobody does
+	Token  uint64 // granted, or of whoever is said to hold it, or the last one issued; 0: not said
+	Holder Owner  // for whom a grant is, or who is said to hold it; nobody: not said, or nobody does
 	// TTL is how long a grant is said to last, in ns.
 	TTL int64
 	// Remaining is how long a refusal says that it will stand, in ns; 0: not said.
 	Remaining int64
 }
 
-// Rule is one line of what a lease store must do.
-type Rule uint8
-
 // Breach is an answer that no correct store gives.
 type Breach struct {
 	Rule Rule
-	Want string // what a correct store would have answered, and why, in a few words
+	// Want is what a correct store would have answered, and why, in a few
+	// words. It calls node 1 a, node 2 b, and so on, and their further
+	// incarnations a.2; see Named for other names.
+	Want string
+
+	pattern string // Want, with ownerMark for the holder
+	holder  Owner
 }
+
+// Named is b.Want with the names that name gives.
+func (b Breach) Named(name func(Owner) string) string {
+	return strings.ReplaceAll(b.pattern, ownerMark, name(b.holder))
+}
+
+const ownerMark = "\x00"
 
 // Contract judges the answers of one lease of a store that is asked one thing
 // at a time, by its Promise: which are allowed, and which rule the others

@@ -39,7 +39,6 @@ type player struct {
 	leases [len(resources)]leaseState
 	lines  []Line
 	breach *model.Breach
-	words  bool // of the answers are wanted
 }
 
 // leaseState is one lease as those see it who asked.
