@@ -65,7 +65,7 @@ func wrongTokens() []WrongStore {
 		Name:      "delete-takes-the-token-along",
 		Breaks:    "An operator who deletes a lease deletes its counter: tokens start again at 1.",
 		Seen:      "etcd's key version, which a deletion sets to zero",
-		Convicted: "rules/next-token-after-delete",
+		Convicted: "delete/next-token",
 		Open: keeping(func(s *habits) {
 			s.remove = func(row) row { return row{} }
 		}),
@@ -86,7 +86,7 @@ func wrongTokens() []WrongStore {
 		Name:      "tokens-from-zero",
 		Breaks:    "The counter starts at 0, which is no token: a storage cannot tell it from a request without one.",
 		Seen:      "a sequence with MINVALUE 0, or an index into a list taken for a token",
-		Convicted: "rules/first-token",
+		Convicted: "rules/a-free-lease-is-granted",
 		Open: keeping(func(s *habits) {
 			s.next = func(r row, _ lease.Holder) lease.Token {
 				if r.ttl == 0 { // nobody ever had it
@@ -101,7 +101,7 @@ func wrongTokens() []WrongStore {
 		Name:      "token-raised-by-a-renewal",
 		Breaks:    "Each renewal raises the token: what the leader writes under is stale by its own doing.",
 		Seen:      "a record's revision used as token, such as the resourceVersion of a Kubernetes Lease, which each renewal changes",
-		Convicted: "rules/renewal-keeps-the-token",
+		Convicted: "rules/renew-is-granted-to-the-holder",
 		Open:      func(e kit.Env) lease.Store { return raises{start(e, nil)} },
 	}, {
 		Name:      "token-raised-by-a-retry",
@@ -221,7 +221,7 @@ func wrongExpiries() []WrongStore {
 		Name:      "whole-seconds",
 		Breaks:    "TTLs are kept in whole seconds and granted as asked: of 1.5s half a second is missing.",
 		Seen:      "client-go writes LeaseDurationSeconds as int(LeaseDuration / time.Second)",
-		Convicted: "rules/held-until-the-last-nanosecond",
+		Convicted: "rules/held-until-the-last-nanosecond-of-a-tenth",
 		Open: keeping(until(func(now, ttl time.Duration) time.Duration {
 			return sum(now, ttl.Truncate(time.Second))
 		})),
@@ -229,7 +229,7 @@ func wrongExpiries() []WrongStore {
 		Name:      "whole-milliseconds",
 		Breaks:    "TTLs are kept in whole milliseconds and granted as asked: the lease ends up to a millisecond early.",
 		Seen:      "Redis' PX option, which counts milliseconds, given a Go duration",
-		Convicted: "rules/held-until-the-last-nanosecond",
+		Convicted: "rules/held-until-the-last-nanosecond-of-a-fraction-of-a-millisecond",
 		Open: keeping(until(func(now, ttl time.Duration) time.Duration {
 			return sum(now, ttl.Truncate(time.Millisecond))
 		})),
@@ -294,7 +294,7 @@ func wrongExpiries() []WrongStore {
 		Name:      "delay-after-release",
 		Breaks:    "The lock delay follows a release as well: every clean handover costs as much as a crash.",
 		Seen:      "fixed cool-down periods after any change of leader",
-		Convicted: "rules/lock-delay-not-after-release",
+		Convicted: "rules/no-lock-delay-after-a-release",
 		Options:   kit.Options{LockDelay: delay},
 		Open: func(e kit.Env) lease.Store {
 			return start(e, func(s *habits) {
@@ -309,7 +309,7 @@ func wrongExpiries() []WrongStore {
 		Name:      "delay-skipped",
 		Breaks:    "A lock delay is promised and not kept: a lapsed lease is granted at once.",
 		Seen:      "Consul's lock-delay of 15s, which a session may set to zero",
-		Convicted: "rules/lock-delay-after-lapse",
+		Convicted: "rules/lock-delay-after-a-lapse",
 		Options:   kit.Options{LockDelay: delay},
 		Open:      keeping(nil),
 	}}
@@ -320,7 +320,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-forgets-the-counter",
 		Breaks:    "Leases are on disk and the counter is not: the first ownership after a restart gets token 1.",
 		Seen:      "a Redis INCR as token generator without persistence",
-		Convicted: "restarts/counter-kept-after-release",
+		Convicted: "restarts/the-counter-stays-after-a-release",
 		Open: keeping(func(s *habits) {
 			s.restore = func(r row, now time.Duration) row {
 				if r.holder.IsZero() {
@@ -333,7 +333,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-frees",
 		Breaks:    "The counter is on disk and the holders are not: a restart frees what is held.",
 		Seen:      "Redis without fsync: the documentation of distributed locks asks to keep a restarted node away for the longest TTL",
-		Convicted: "restarts/tenure-held-for-its-whole-ttl",
+		Convicted: "restarts/a-tenure-is-held-on",
 		Open: keeping(func(s *habits) {
 			s.restore = func(r row, _ time.Duration) row { return row{token: r.token} }
 		}),
@@ -341,7 +341,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-keeps-the-instant",
 		Breaks:    "The expiry is on disk as an instant of the old process's clock, and compared with the new one's.",
 		Seen:      "etcd issue 9888 is the cousin that comes of avoiding it: each new leader starts all TTLs anew, and a lease may never end",
-		Convicted: "restarts/tenure-held-for-its-whole-ttl",
+		Convicted: "restarts/a-tenure-is-held-on",
 		Open: keeping(func(s *habits) {
 			s.restore = func(r row, _ time.Duration) row { return r }
 		}),
@@ -349,7 +349,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-holds-for-the-last-ttl",
 		Breaks:    "After a restart a tenure is held for the TTL of its last renewal, though an earlier, longer one still runs.",
 		Seen:      "stores that keep one TTL per lease and overwrite it",
-		Convicted: "restarts/largest-ttl-of-the-tenure-counts",
+		Convicted: "restarts/the-largest-ttl-of-the-tenure-counts",
 		Open: keeping(func(s *habits) {
 			s.extend = func(r row, now, ttl time.Duration) row {
 				r.ttl, r.until = ttl, max(r.until, sum(now, ttl))
@@ -361,7 +361,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-forgets-the-lapse",
 		Breaks:    "That a lease has lapsed is never written down: after a restart it is held again by whom everybody was told had lost it.",
 		Seen:      "stores that write grants to disk and leave lapses to a timer",
-		Convicted: "restarts/told-lapse-stays",
+		Convicted: "restarts/a-lapse-that-was-told-stays",
 		Open: keeping(func(s *habits) {
 			s.save = func(r row) row {
 				r.lapsed = false
@@ -372,7 +372,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-undoes-a-release",
 		Breaks:    "A release changes memory only: after a restart the lease is held by whom had given it back.",
 		Seen:      "stores that write grants through and let removals wait for the next compaction",
-		Convicted: "restarts/release-survives",
+		Convicted: "restarts/a-release-stays",
 		Open:      func(e kit.Env) lease.Store { return undoes{start(e, nil)} },
 	}}
 }
@@ -382,7 +382,7 @@ func wrongAnswers() []WrongStore {
 		Name:      "get-names-the-last-holder",
 		Breaks:    "Asked who holds a lease that has lapsed, it names the last holder.",
 		Seen:      "dashboards that read holderIdentity of a Kubernetes Lease and not renewTime",
-		Convicted: "rules/get-after-lapse-is-nobody",
+		Convicted: "rules/get-after-lapse-names-nobody",
 		Open:      func(e kit.Env) lease.Store { return remembers{start(e, nil)} },
 	}, {
 		Name:      "one-lease-for-all",
@@ -410,7 +410,7 @@ func wrongAnswers() []WrongStore {
 		Name:      "refusal-like-any-error",
 		Breaks:    "A refusal is an error of no type, so a caller cannot tell it from a store that is down.",
 		Seen:      "client libraries that return errors.New(\"lock is in use\")",
-		Convicted: "rules/acquire-while-held-is-refused",
+		Convicted: "rules/every-request-is-answered",
 		Open:      func(e kit.Env) lease.Store { return untyped{start(e, nil)} },
 	}, {
 		Name:      "ttl-of-any-sign",

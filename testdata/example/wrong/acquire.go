@@ -20,11 +20,11 @@ func (s *Acquire) Acquire(name, owner string, ttl time.Duration) (uint64, bool) 
 	now := s.Now()
 	switch {
 	case now >= l.expires:
-		l = lock{owner: owner, token: l.token + 1, expires: now + ttl}
+		l = lock{owner: owner, token: l.token + 1, expires: until(now, ttl)}
 	case l.owner != owner:
 		return 0, false
 	}
-	l.expires = max(l.expires, now+ttl)
+	l.expires = max(l.expires, until(now, ttl))
 	s.locks.Store(name, l)
 	return l.token, true
 }
@@ -39,7 +39,7 @@ func (s *Acquire) Renew(name, owner string, token uint64, ttl time.Duration) boo
 		return false
 	}
 	renewed := l
-	renewed.expires = max(l.expires, now+ttl)
+	renewed.expires = max(l.expires, until(now, ttl))
 	return s.locks.CompareAndSwap(name, l, renewed)
 }
 

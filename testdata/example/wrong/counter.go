@@ -28,7 +28,7 @@ type Saved struct {
 func NewCounter(now func() time.Duration, disk map[string]Saved) *Counter {
 	s := &Counter{Now: now, Disk: disk, ends: map[string]time.Duration{}}
 	for name, d := range disk {
-		s.ends[name] = now() + d.TTL
+		s.ends[name] = until(now(), d.TTL)
 	}
 	return s
 }
@@ -37,9 +37,14 @@ func NewCounter(now func() time.Duration, disk map[string]Saved) *Counter {
 // anybody hears of it.
 func (s *Counter) current(name string, now time.Duration) Saved {
 	if now >= s.ends[name] {
-		delete(s.Disk, name)
+		s.free(name)
 	}
 	return s.Disk[name]
+}
+
+func (s *Counter) free(name string) {
+	delete(s.Disk, name)
+	delete(s.ends, name)
 }
 
 func (s *Counter) Acquire(name, owner string, ttl time.Duration) (uint64, bool) {
@@ -75,11 +80,11 @@ func (s *Counter) Release(name, owner string, token uint64) bool {
 	if d := s.current(name, s.Now()); d.Owner != owner || d.Token != token {
 		return false
 	}
-	delete(s.Disk, name)
+	s.free(name)
 	return true
 }
 
 func (s *Counter) extend(name string, d Saved, now, ttl time.Duration) {
 	d.TTL = max(d.TTL, ttl)
-	s.Disk[name], s.ends[name] = d, max(s.ends[name], now+ttl)
+	s.Disk[name], s.ends[name] = d, max(s.ends[name], until(now, ttl))
 }

@@ -29,7 +29,7 @@ func (s *Release) Acquire(name, owner string, ttl time.Duration) (uint64, bool) 
 		s.last[name]++
 		l = lock{owner: owner, token: s.last[name]}
 	}
-	l.expires = max(l.expires, now+ttl)
+	l.expires = max(l.expires, until(now, ttl))
 	s.locks[name] = l
 	return l.token, true
 }
@@ -41,7 +41,7 @@ func (s *Release) Renew(name, owner string, token uint64, ttl time.Duration) boo
 	if l.owner != owner || l.token != token || now >= l.expires {
 		return false
 	}
-	l.expires = max(l.expires, now+ttl)
+	l.expires = max(l.expires, until(now, ttl))
 	s.locks[name] = l
 	return true
 }

@@ -19,11 +19,11 @@ func (s *Renew) Acquire(name, owner string, ttl time.Duration) (uint64, bool) {
 	l, now := s.lock(name), s.Now()
 	switch {
 	case now >= l.expires:
-		*l = lock{owner: owner, token: l.token + 1, expires: now + ttl}
+		*l = lock{owner: owner, token: l.token + 1, expires: until(now, ttl)}
 	case l.owner != owner:
 		return 0, false
 	default:
-		l.expires = max(l.expires, now+ttl)
+		l.expires = max(l.expires, until(now, ttl))
 	}
 	return l.token, true
 }
@@ -35,7 +35,7 @@ func (s *Renew) Renew(name, owner string, token uint64, ttl time.Duration) bool 
 	if now >= l.expires {
 		return false
 	}
-	l.expires = max(l.expires, now+ttl)
+	l.expires = max(l.expires, until(now, ttl))
 	return true
 }
 

@@ -14,12 +14,6 @@ type Reuse struct {
 	locks map[string]*lock
 }
 
-type lock struct {
-	owner   string
-	token   uint64
-	expires time.Duration
-}
-
 func (s *Reuse) Acquire(name, owner string, ttl time.Duration) (uint64, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,14 +23,14 @@ func (s *Reuse) Acquire(name, owner string, ttl time.Duration) (uint64, bool) {
 	l, ok := s.locks[name]
 	switch now := s.Now(); {
 	case !ok:
-		l = &lock{owner: owner, token: 1, expires: now + ttl}
+		l = &lock{owner: owner, token: 1, expires: until(now, ttl)}
 		s.locks[name] = l
 	case now >= l.expires:
-		l.owner, l.token, l.expires = owner, l.token+1, now+ttl
+		l.owner, l.token, l.expires = owner, l.token+1, until(now, ttl)
 	case l.owner != owner:
 		return 0, false
 	default:
-		l.expires = max(l.expires, now+ttl)
+		l.expires = max(l.expires, until(now, ttl))
 	}
 	return l.token, true
 }
@@ -48,7 +42,7 @@ func (s *Reuse) Renew(name, owner string, token uint64, ttl time.Duration) bool 
 	if l == nil || l.owner != owner || l.token != token || now >= l.expires {
 		return false
 	}
-	l.expires = max(l.expires, now+ttl)
+	l.expires = max(l.expires, until(now, ttl))
 	return true
 }
 

@@ -34,7 +34,7 @@ func (s *Seconds) Acquire(name, owner string, ttl time.Duration) (uint64, bool) 
 	case r.owner != owner:
 		return 0, false
 	}
-	r.expiresAt = max(r.expiresAt, seconds(now+ttl))
+	r.expiresAt = max(r.expiresAt, seconds(until(now, ttl)))
 	s.rows[name] = r
 	return r.token, true
 }
@@ -46,7 +46,7 @@ func (s *Seconds) Renew(name, owner string, token uint64, ttl time.Duration) boo
 	if r.owner != owner || r.token != token || seconds(now) >= r.expiresAt {
 		return false
 	}
-	r.expiresAt = max(r.expiresAt, seconds(now+ttl))
+	r.expiresAt = max(r.expiresAt, seconds(until(now, ttl)))
 	s.rows[name] = r
 	return true
 }

@@ -27,7 +27,7 @@ func (s *Shorten) Acquire(name, owner string, ttl time.Duration) (uint64, bool) 
 	case l.owner != owner:
 		return 0, false
 	}
-	l.expires = max(l.expires, now+ttl)
+	l.expires = max(l.expires, until(now, ttl))
 	s.locks[name] = l
 	return l.token, true
 }
@@ -39,7 +39,7 @@ func (s *Shorten) Renew(name, owner string, token uint64, ttl time.Duration) boo
 	if l.owner != owner || l.token != token || now >= l.expires {
 		return false
 	}
-	l.expires = now + ttl
+	l.expires = until(now, ttl)
 	s.locks[name] = l
 	return true
 }
