@@ -137,22 +137,34 @@ func (p *probe) call(asked string, f func() (string, error)) error {
 	return err
 }
 
-func (p *probe) acquire(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
+// acquireOdd, unlike acquire, takes the answer as it is: no grant is usable.
+func (p *probe) acquireOdd(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
 	err = p.call(fmt.Sprintf("%s acquires %s for %s", who(h), name(resource), span(ttl)), func() (string, error) {
 		g, err = p.lab.Thing().Acquire(ctx, resource, h, ttl)
 		return granted(g), err
 	})
+	return g, err
+}
+
+func (p *probe) acquire(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
+	g, err = p.acquireOdd(ctx, resource, h, ttl)
 	if err == nil {
 		p.usable(g, resource, h)
 	}
 	return g, err
 }
 
-func (p *probe) renew(ctx context.Context, resource string, h lease.Holder, token lease.Token, ttl time.Duration) (g lease.Grant, err error) {
+// renewOdd likewise.
+func (p *probe) renewOdd(ctx context.Context, resource string, h lease.Holder, token lease.Token, ttl time.Duration) (g lease.Grant, err error) {
 	err = p.call(fmt.Sprintf("%s renews %s under token %d for %s", who(h), name(resource), token, span(ttl)), func() (string, error) {
 		g, err = p.lab.Thing().Renew(ctx, resource, h, token, ttl)
 		return granted(g), err
 	})
+	return g, err
+}
+
+func (p *probe) renew(ctx context.Context, resource string, h lease.Holder, token lease.Token, ttl time.Duration) (g lease.Grant, err error) {
+	g, err = p.renewOdd(ctx, resource, h, token, ttl)
 	if err == nil {
 		p.usable(g, resource, h)
 		if g.Token != token {
@@ -188,8 +200,11 @@ func (p *probe) advance(d time.Duration) {
 	p.at += d
 }
 
+// note is a line of the story that the store does not answer.
+func (p *probe) note(what string) { p.lines = append(p.lines, probeLine{p.at, what, ""}) }
+
 func (p *probe) restart() {
-	p.lines = append(p.lines, probeLine{p.at, "the store crashes and restarts", ""})
+	p.note("the store crashes and restarts")
 	p.lab.Restart()
 }
 
@@ -297,7 +312,7 @@ func span(d time.Duration) string {
 	case d >= century:
 		return fmt.Sprintf("%d years", int64(d/year))
 	case d < 0 && d <= -century:
-		return fmt.Sprintf("-%d years", int64(-(d/year)))
+		return fmt.Sprintf("-%d years", int64(-(d / year)))
 	}
 	return d.String()
 }

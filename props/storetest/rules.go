@@ -123,3 +123,41 @@ func (c court) home(broken model.Rule) (name string, ok bool) {
 	}
 	return "", false
 }
+
+// failure tells what the last line of r breaks.
+func failure(r script.Result) *kit.Failure {
+	last := r.Lines[len(r.Lines)-1]
+	return &kit.Failure{
+		Rule:  r.Breach.Rule.String(),
+		Says:  r.Breach.Rule.Says(),
+		What:  fmt.Sprintf("%q was answered %q; a correct store: %s", last.Step, last.Answer, r.Breach.Want),
+		Story: script.Story(r),
+		Read:  read(r.Breach.Rule, last.Step.Do),
+		Log:   r.Log,
+	}
+}
+
+// read is where the rule is documented that an answer to a step of this kind
+// broke.
+func read(broken model.Rule, kind script.Kind) string {
+	const lease = "go doc fencepost/impl/lease "
+	switch broken {
+	case model.RuleRestartTenure, model.RuleRestartEnds, model.RuleRestartLapse, model.RuleRestartRelease:
+		return lease + "Restore"
+	case model.RuleRestartCounter, model.RuleTokenNext:
+		return lease + "Token"
+	case model.RuleDeleteFrees, model.RuleDeleteCounter:
+		return "go doc fencepost/props/kit Deleter"
+	}
+	switch kind {
+	case script.Acquire:
+		return lease + "Record.Acquire"
+	case script.Renew:
+		return lease + "Record.Renew"
+	case script.Release:
+		return lease + "Record.Release"
+	case script.Get:
+		return lease + "Record.Get"
+	}
+	return lease + "Store"
+}
