@@ -73,7 +73,7 @@ func wrongTokens() []WrongStore {
 		Name:      "token-kept-for-the-same-node",
 		Breaks:    "A node that takes the lease again after its own tenure lapsed keeps the token.",
 		Seen:      "client-go leaderelection raises LeaderTransitions only if the holder's name changes",
-		Convicted: "rules/next-token-for-the-same-holder",
+		Convicted: "rules/next-token-for-the-same-holder-after-lapse",
 		Open: keeping(func(s *habits) {
 			s.next = func(r row, h lease.Holder) lease.Token {
 				if r.holder.Node == h.Node {
@@ -86,7 +86,7 @@ func wrongTokens() []WrongStore {
 		Name:      "tokens-from-zero",
 		Breaks:    "The counter starts at 0, which is no token: a storage cannot tell it from a request without one.",
 		Seen:      "a sequence with MINVALUE 0, or an index into a list taken for a token",
-		Convicted: "rules/a-free-lease-is-granted",
+		Convicted: "rules/next-token-after-release",
 		Open: keeping(func(s *habits) {
 			s.next = func(r row, _ lease.Holder) lease.Token {
 				if r.ttl == 0 { // nobody ever had it
@@ -97,6 +97,12 @@ func wrongTokens() []WrongStore {
 			s.release = func(r row) row { return row{token: r.token, ttl: r.ttl} }
 			s.remove = s.release
 		}),
+	}, {
+		Name:      "token-drawn-before-the-lease",
+		Breaks:    "An acquire draws its token first and looks at the lease then: one that draws early and gets it late has a lower token than the holder before it.",
+		Seen:      "locks that number their waiters and use the number as token",
+		Convicted: "rules/next-token-whoever-was-refused-meanwhile",
+		Open:      openDrawsFirst,
 	}, {
 		Name:      "token-raised-by-a-renewal",
 		Breaks:    "Each renewal raises the token: what the leader writes under is stale by its own doing.",
@@ -245,7 +251,7 @@ func wrongExpiries() []WrongStore {
 		Name:      "expiry-from-the-start-of-the-process",
 		Breaks:    "The clock is read once, when the process starts: what is granted later has run out already.",
 		Seen:      "a base time kept to turn monotonic readings into stored ones, and never moved on",
-		Convicted: "rules/held-until-the-last-nanosecond",
+		Convicted: "rules/granted-at-any-instant-held-until-the-last-nanosecond",
 		Open: func(e kit.Env) lease.Store {
 			started := e.Clock.Now()
 			return start(e, until(func(_, ttl time.Duration) time.Duration { return sum(started, ttl) }))
@@ -388,7 +394,7 @@ func wrongAnswers() []WrongStore {
 		Name:      "one-lease-for-all",
 		Breaks:    "The name of the resource is not looked at: whoever holds one lease holds them all.",
 		Seen:      "a table with a single row, written for the first leader and used for the second",
-		Convicted: "rules/leases-are-apart",
+		Convicted: "rules/leases-lapse-apart",
 		Open: keeping(func(s *habits) {
 			s.name = func(string) string { return "lock" }
 		}),
@@ -396,13 +402,13 @@ func wrongAnswers() []WrongStore {
 		Name:      "names-without-case",
 		Breaks:    "\"A\" and \"a\" are one lease.",
 		Seen:      "MySQL's default collations, which compare without case",
-		Convicted: "malformed/names-that-differ-in-case",
+		Convicted: "malformed/resource-in-another-case",
 		Open:      keeping(func(s *habits) { s.name = strings.ToLower }),
 	}, {
 		Name:      "names-trimmed",
 		Breaks:    "\"x\" and \"x \" are one lease.",
 		Seen:      "PAD SPACE collations, by which trailing spaces do not count",
-		Convicted: "malformed/names-that-end-in-a-space",
+		Convicted: "malformed/resource-with-a-space-at-the-end",
 		Open: keeping(func(s *habits) {
 			s.name = func(resource string) string { return strings.TrimRight(resource, " ") }
 		}),
@@ -416,13 +422,13 @@ func wrongAnswers() []WrongStore {
 		Name:      "ttl-of-any-sign",
 		Breaks:    "A TTL of zero or less is granted: the lease is over before its holder hears of it.",
 		Seen:      "an unset field of a configuration that reaches the store as a TTL of 0",
-		Convicted: "malformed/ttl-zero",
+		Convicted: "malformed/acquire-with-ttl-zero",
 		Open:      func(e kit.Env) lease.Store { return careless{start(e, nil)} },
 	}, {
 		Name:      "ttl-overflows",
 		Breaks:    "A TTL that means for ever makes an expiry before now, and the lease is free at once.",
 		Seen:      "time.Duration(math.MaxInt64) added to the present",
-		Convicted: "malformed/largest-ttl",
+		Convicted: "malformed/acquire-for-the-largest-ttl",
 		Open: keeping(func(s *habits) {
 			s.extend = func(r row, now, ttl time.Duration) row {
 				r.ttl, r.until = max(r.ttl, ttl), max(r.until, now+ttl)

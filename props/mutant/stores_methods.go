@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fencepost/impl/lease"
+	"fencepost/props/kit"
 )
 
 // Wrong stores whose fault is no habit but a method.
@@ -31,13 +32,45 @@ type revives struct{ *plain }
 
 // Renew does not ask whether the tenure still runs.
 func (s revives) Renew(ctx context.Context, resource string, h lease.Holder, t lease.Token, ttl time.Duration) (g lease.Grant, err error) {
+	if ttl <= 0 {
+		return s.plain.Renew(ctx, resource, h, t, ttl)
+	}
 	err = s.turn(ctx, resource, func(r row, now time.Duration) (row, error) {
-		if ttl > 0 && t > 0 && owns(r, h, t) {
-			r.lapsed, r.until = false, max(r.until, now)
+		if h.IsZero() || !owns(r, h, t) {
+			return s.notYours(resource, r, now, h, t)
 		}
-		r, granted, err := s.renew(resource, r, now, h, t, ttl)
+		r.lapsed = false
+		r = s.habits.extend(r, now, ttl)
+		g = grant(resource, r, ttl)
+		return r, nil
+	})
+	return g, err
+}
+
+// drawsFirst numbers the requests, and the number is the token.
+type drawsFirst struct {
+	*plain
+	last map[string]lease.Token // on disk, under the mutex
+}
+
+func openDrawsFirst(e kit.Env) lease.Store {
+	last := kit.Durable(e, "counters", func() map[string]lease.Token { return map[string]lease.Token{} })
+	return drawsFirst{start(e, nil), last}
+}
+
+// Acquire takes a number, whether it is served or not.
+func (s drawsFirst) Acquire(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
+	s.mu.Lock()
+	s.last[resource]++
+	number := s.last[resource]
+	s.mu.Unlock()
+	err = s.turn(ctx, resource, func(r row, now time.Duration) (row, error) {
+		after, granted, err := s.acquire(resource, r, now, h, ttl)
+		if after.token != r.token {
+			after.token, granted.Token = number, number
+		}
 		g = granted
-		return r, err
+		return after, err
 	})
 	return g, err
 }
