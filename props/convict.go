@@ -45,6 +45,8 @@ type conformance struct {
 	// again is what a command needs before it to repeat the run: nothing in the
 	// quick mode.
 	again string
+
+	told map[string]string // by rule, the test that told it in full
 }
 
 // run runs all checks as subtests of t, the kept counterexamples first.
@@ -52,7 +54,8 @@ func (c *conformance) run(t tester) {
 	t.Helper()
 	dir := keptDir(t.Name())
 	failing := c.kept(t, dir)
-	for group, checks := range groups(c.checks) {
+	for _, checks := range groups(c.checks) {
+		group := groupOf(checks[0])
 		t.Run(group, func(t tester) {
 			t.Helper()
 			for _, check := range checks {
@@ -70,22 +73,17 @@ func (c *conformance) run(t tester) {
 	}
 }
 
-// groups yields the checks by what comes before the first slash of their
-// names, in order.
-func groups(checks []kit.Check) func(yield func(string, []kit.Check) bool) {
-	return func(yield func(string, []kit.Check) bool) {
-		for len(checks) > 0 {
-			group := groupOf(checks[0])
-			n := slices.IndexFunc(checks, func(c kit.Check) bool { return groupOf(c) != group })
-			if n < 0 {
-				n = len(checks)
-			}
-			if !yield(group, checks[:n]) {
-				return
-			}
-			checks = checks[n:]
+// groups parts the checks by what comes before the first slash of their names,
+// in order.
+func groups(checks []kit.Check) (out [][]kit.Check) {
+	for i, c := range checks {
+		if i == 0 || groupOf(c) != groupOf(checks[i-1]) {
+			out = append(out, nil)
 		}
+		last := &out[len(out)-1]
+		*last = append(*last, c)
 	}
+	return out
 }
 
 func groupOf(c kit.Check) string {
@@ -130,7 +128,7 @@ func (c *conformance) tell(t tester, out kit.Outcome, dir string) {
 		if len(paths) > 0 {
 			again = fmt.Sprintf("go test -run '%s'", pattern(strings.SplitN(t.Name(), "/", 2)[0]+"/kept/"+out.Failure.File.Name))
 		}
-		t.Errorf("%s", out.Failure.Text(paths, again))
+		t.Errorf("%s", c.once(t.Name(), out.Failure).Text(paths, again))
 		if err != nil {
 			t.Logf("the counterexample could not be written: %v", err)
 		}
@@ -141,6 +139,21 @@ func (c *conformance) tell(t tester, out kit.Outcome, dir string) {
 	case out.Covered != "":
 		t.Logf("holds: %s", out.Covered)
 	}
+}
+
+// once is f with the rule in full the first time, and later only where that
+// was: one fault often breaks one rule in many ways.
+func (c *conformance) once(test string, f *kit.Failure) *kit.Failure {
+	if first, told := c.told[f.Rule]; told {
+		brief := *f
+		brief.Says, brief.Hint, brief.Read, brief.Log = "as told by "+first, "", "", ""
+		return &brief
+	}
+	if c.told == nil {
+		c.told = map[string]string{}
+	}
+	c.told[f.Rule] = test
+	return f
 }
 
 // kept replays what earlier runs have left in dir, and gives the names of the
@@ -167,7 +180,7 @@ func (c *conformance) kept(t tester, dir string) (failing []string) {
 				}
 				out := outcome(func() kit.Outcome { return c.replay(path, data) })
 				if f := out.Failure; f != nil {
-					t.Errorf("%s", f.Text([]string{path}, fmt.Sprintf("go test -run '%s'", pattern(t.Name()))))
+					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, fmt.Sprintf("go test -run '%s'", pattern(t.Name()))))
 					return
 				}
 				c.tell(t, out, dir)

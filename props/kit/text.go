@@ -35,6 +35,7 @@ func (f *Failure) Text(paths []string, again string) string {
 		}
 	}
 	field("rule:", f.Says)
+	field("meant?", f.Hint)
 	field("read:", f.Read)
 	if len(paths) > 0 {
 		fmt.Fprintf(&b, "%-7s %s   (replayed first from now on)\n", "file:", filepath.ToSlash(paths[0]))

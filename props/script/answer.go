@@ -53,7 +53,7 @@ func (l *Line) granted(g lease.Grant, resource string, holder lease.Holder) *mod
 	if g.Resource == resource && g.Holder == holder {
 		return nil
 	}
-	l.Answer = fmt.Sprintf("granted: %q to %q, token %d for %v", g.Resource, g.Holder, g.Token, g.TTL)
+	l.Answer = fmt.Sprintf("granted: %q to %q, token %d", g.Resource, g.Holder, g.Token)
 	return wrongGrant(resource, holder)
 }
 
