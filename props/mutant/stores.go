@@ -196,9 +196,9 @@ func wrongOwners() []WrongStore {
 		Open:      func(e kit.Env) lease.Store { return inSteps{start(e, nil)} },
 	}, {
 		Name:      "renewal-in-steps",
-		Breaks:    "It reads whose lease it is, then writes the new expiry: a takeover in between is undone.",
+		Breaks:    "It reads whose lease it is, then writes the whole row with a new expiry: a release in between, or a takeover, is undone.",
 		Seen:      "a renewal as SELECT and then UPDATE without a WHERE on the owner",
-		Convicted: "concurrency/renew-against-takeover",
+		Convicted: "concurrency/release-is-final",
 		Open:      func(e kit.Env) lease.Store { return renewsInSteps{start(e, nil)} },
 	}}
 }

@@ -292,7 +292,7 @@ func (s renewsInSteps) Renew(ctx context.Context, resource string, h lease.Holde
 	s.mu.Unlock()
 	r, g, err := s.renew(resource, r, s.clk.Now(), h, t, ttl)
 	if err != nil {
-		return g, err
+		return s.plain.Renew(ctx, resource, h, t, ttl)
 	}
 	s.mu.Lock()
 	s.put(resource, r)

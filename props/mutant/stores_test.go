@@ -20,11 +20,7 @@ func storeChecks(t *testing.T, open func(kit.Env) lease.Store, o kit.Options) []
 		t.Fatal(err)
 	}
 	e := kit.Effort{Seed: 1}
-	return slices.Concat(
-		storetest.Rules(open, o),
-		storetest.Malformed(open, o),
-		storetest.Lockstep(open, o, e),
-	)
+	return append(storetest.Checks(open, o, e), storetest.Concurrency(open, o, e)...)
 }
 
 func TestWrongStoresAreConvictedByTheCheckTheyName(t *testing.T) {
