@@ -58,6 +58,10 @@ const (
 
 	RuleMalformed
 
+	// RuleAnswers is for whoever asks to judge: a failure or a panic is no
+	// answer that [Contract.Judge] could be given.
+	RuleAnswers
+
 	rules
 )
 
@@ -138,6 +142,9 @@ var ruleTexts = [rules]struct{ name, says string }{
 
 	RuleMalformed: {"malformed-is-refused",
 		"A request without a holder, with a TTL of zero or less, or with token 0 is refused as invalid, whatever the state, and changes nothing. A well-formed one is never called invalid."},
+
+	RuleAnswers: {"answers-undisturbed",
+		"While nothing fails around it, a store answers each request: with a grant, or with a refusal that says so. Any other error leaves open whether the request took effect, and a candidate must try again; a panic takes the process with it."},
 }
 
 func (r Rule) String() string {
