@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -196,6 +197,16 @@ func asHolder(op lease.Op, may func(now time.Duration, r record, q lease.Request
 		}
 		return next, rep
 	})
+}
+
+// sameHolder takes holders for one another.
+func sameHolder(same func(a, b lease.Holder) bool) func(time.Duration, record, lease.Request) (record, lease.Reply) {
+	return func(now time.Duration, r record, q lease.Request) (record, lease.Reply) {
+		if same(r.Holder, q.Holder) && !q.Holder.IsZero() {
+			q.Holder = r.Holder
+		}
+		return r.Handle(now, 0, q)
+	}
 }
 
 // cutTTL has a store keep less of a TTL than it was asked for.
@@ -658,6 +669,20 @@ func faults() []fault {
 				q.Token = r.Token
 			}
 		})},
+		{name: "the largest token releases", check: "malformed/release-under-the-largest-token", handle: lenient(rel, func(r record, q *lease.Request) {
+			if q.Token == math.MaxUint64 {
+				q.Token = r.Token
+			}
+		})},
+		{name: "the most negative TTL wraps around", check: "malformed/acquire-with-the-most-negative-ttl", handle: lenient(acq, func(_ record, q *lease.Request) {
+			if q.TTL < 0 && q.TTL-1 > 0 {
+				q.TTL--
+			}
+		})},
+		{name: "holders compare without nonces", check: "malformed/holder-with-another-nonce", handle: sameHolder(func(a, b lease.Holder) bool { return a.Node == b.Node && a.Seq == b.Seq })},
+		{name: "nonces are floating point", check: "malformed/holder-with-a-nonce-of-64-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Seq == b.Seq && float64(a.Nonce) == float64(b.Nonce)
+		})},
 		{name: "TTLs wrap around", check: "malformed/acquire-for-the-largest-ttl", handle: after(acq, lease.CodeGranted, func(now time.Duration, _, r record, rep *lease.Reply) record {
 			r.Expires = now + rep.TTL
 			return r
@@ -670,7 +695,7 @@ func faults() []fault {
 		{name: "an ended context says lost", check: "malformed/renew-under-an-ended-context", ended: func(lease.Op) error { return lease.ErrNotHeld }},
 		{name: "an ended context says invalid", check: "malformed/release-under-an-ended-context", ended: func(lease.Op) error { return &lease.InvalidError{} }},
 	}
-	for name, fold := range map[string]func(string) string{
+	resources := map[string]func(string) string{
 		"in-another-case":                  strings.ToLower,
 		"with-a-space-at-the-end":          func(s string) string { return strings.TrimRight(s, " ") },
 		"with-a-space-at-the-beginning":    strings.TrimSpace,
@@ -697,12 +722,11 @@ func faults() []fault {
 			}
 			return s
 		},
-	} {
-		fs = append(fs, fault{name: "resources: " + name, check: "malformed/resource-" + name, resource: fold})
 	}
-	for name, fold := range map[string]func(h *lease.Holder){
-		"with-another-nonce":           func(h *lease.Holder) { h.Nonce = 0 },
-		"with-a-nonce-of-64-bits":      func(h *lease.Holder) { h.Nonce = uint64(math.Float64frombits(math.Float64bits(float64(h.Nonce >> 1)))) },
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		fs = append(fs, fault{name: "resources: " + name, check: "malformed/resource-" + name, resource: resources[name]})
+	}
+	holders := map[string]func(h *lease.Holder){
 		"with-a-large-sequence-number": func(h *lease.Holder) { h.Seq = uint64(float64(h.Seq)) },
 		"with-digits-that-move": func(h *lease.Holder) {
 			if h.Node == "a1" {
@@ -723,8 +747,9 @@ func faults() []fault {
 		"in-another-unicode-form": func(h *lease.Holder) { h.Node = strings.ReplaceAll(h.Node, "e\u0301", "\u00e9") },
 		"with-a-nul":              func(h *lease.Holder) { h.Node = strings.Split(h.Node, "\x00")[0] },
 		"of-10-kB":                func(h *lease.Holder) { h.Node = h.Node[:min(len(h.Node), 4096)] },
-	} {
-		fs = append(fs, fault{name: "holders: " + name, check: "malformed/holder-" + name, holder: func(h lease.Holder) lease.Holder { fold(&h); return h }})
+	}
+	for _, name := range slices.Sorted(maps.Keys(holders)) {
+		fs = append(fs, fault{name: "holders: " + name, check: "malformed/holder-" + name, holder: func(h lease.Holder) lease.Holder { holders[name](&h); return h }})
 	}
 	return fs
 }
