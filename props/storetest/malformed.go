@@ -157,7 +157,7 @@ func itself(t lease.Token) lease.Token { return t }
 var (
 	anyRenews     = []string{"rules/renew-by-another-is-refused"}
 	anyReleases   = []string{"rules/release-by-another-is-refused"}
-	tokenRenews   = []string{"rules/renew-under-a-token-never-granted-is-refused", "rules/renew-under-an-old-token-is-refused"}
+	tokenRenews   = []string{"rules/renew-under-a-token-never-granted-is-refused", "rules/renew-under-an-old-token-is-refused", "rules/a-refused-renewal-changes-nothing"}
 	tokenReleases = []string{"rules/release-under-a-token-never-granted-is-refused", "rules/release-under-an-old-token-is-refused"}
 )
 
@@ -242,14 +242,14 @@ var (
 		{"with-a-slash", "a/b", "a"},
 		{"with-a-slash-at-the-end", "a/", "a"},
 		{"that-is-a-path", "../x", "x"},
-		{"that-is-a-longer-one's-beginning", "shard-1", "shard-10"},
+		{"that-another-begins-with", "shard-1", "shard-10"},
 		{"with-a-percent-sign", "a%2Fb", "a/b"},
 		{"that-is-a-pattern", "%", "x"},
 		{"that-is-a-format", "%s", "%d"},
 		{"with-a-colon", "a:b", "a"},
 		{"with-a-nul", "a\x00b", "a\x00c"},
 		{"that-a-nul-ends", "a\x00b", "a"},
-		{"of-10-kB", tenKB + "1", tenKB + "2"},
+		{"of-ten-kilobytes", tenKB + "1", tenKB + "2"},
 		{"of-300-bytes", tenKB[:299] + "1", tenKB[:299] + "2"},
 		{"in-another-unicode-form", "caf\u00e9", "cafe\u0301"},
 		{"that-is-not-utf-8", "a\xff", "a\xfe"},
@@ -271,7 +271,7 @@ var (
 		{"with-a-slash", lease.Holder{Node: "a/b", Seq: 1, Nonce: 1}, lease.Holder{Node: "a/c", Seq: 1, Nonce: 1}},
 		{"in-another-unicode-form", lease.Holder{Node: "caf\u00e9", Seq: 1, Nonce: 1}, lease.Holder{Node: "cafe\u0301", Seq: 1, Nonce: 1}},
 		{"with-a-nul", lease.Holder{Node: "a\x00b", Seq: 1, Nonce: 1}, lease.Holder{Node: "a\x00c", Seq: 1, Nonce: 1}},
-		{"of-10-kB", lease.Holder{Node: tenKB + "1", Seq: 1, Nonce: 1}, lease.Holder{Node: tenKB + "2", Seq: 1, Nonce: 1}},
+		{"of-ten-kilobytes", lease.Holder{Node: tenKB + "1", Seq: 1, Nonce: 1}, lease.Holder{Node: tenKB + "2", Seq: 1, Nonce: 1}},
 	}
 )
 
