@@ -68,12 +68,17 @@ func (d *reader) fail(field, format string, args ...any) error {
 	return &FileError{File: d.name, Line: line, Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// token is the next one, which belongs to field.
-func (d *reader) token(field string) (json.Token, error) {
+// skip goes to where the next token starts.
+func (d *reader) skip() {
 	d.at = d.dec.InputOffset()
 	for d.at < int64(len(d.text)) && strings.IndexByte(" \t\r\n,:", d.text[d.at]) >= 0 {
 		d.at++
 	}
+}
+
+// token is the next one, which belongs to field.
+func (d *reader) token(field string) (json.Token, error) {
+	d.skip()
 	t, err := d.dec.Token()
 	var syntax *json.SyntaxError
 	switch {
@@ -203,10 +208,12 @@ func (d *reader) contents() (Contents, error) {
 	if err != nil {
 		return c, err
 	}
-	d.at = d.dec.InputOffset()
+	end := d.at
+	d.skip()
 	if _, err := d.dec.Token(); !errors.Is(err, io.EOF) {
 		return c, d.fail("file", "something stands after the script")
 	}
+	d.at = end
 	for _, name := range []string{"version", "kind", "name", "options", "steps"} {
 		if !have[name] {
 			return c, d.fail(name, "is missing")
