@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,13 +26,14 @@ import (
 // store: whether it reads its clock before or after it takes its lock is its
 // own affair, and every answer has an exact instant.
 type hammer struct {
+	open  script.Open
 	lab   *kit.Lab[lease.Store]
 	store lease.Store // the lab's
 	o     kit.Options
 	ttl   time.Duration // granted as it is asked for
 	gate  gate
-	plain bool // never yield: to measure what yielding is worth
 	ctx   context.Context
+	rng   *rand.Rand   // who begins first
 	step  atomic.Int64 // counts calls and returns: the order of events
 
 	round int
@@ -39,15 +41,31 @@ type hammer struct {
 	calls []*call       // of the round, as they were made
 	story []note        // what else happened in it
 	made  int           // calls of the rounds before
+	// judged says that the round shows something in spite of calls whose
+	// outcome is unknown.
+	judged bool
 }
 
-// open starts the store.
-func (h *hammer) open(open script.Open, o kit.Options) {
-	h.lab = kit.NewLab(open, func(c clock.Clock) clock.Clock { return gatedClock{c, &h.gate} })
-	h.store = h.lab.Thing()
-	h.o = o.For(h.store)
-	h.ttl = wholeTTL(h.o, 10*time.Second)
+func newHammer(open script.Open, o kit.Options, seed uint64) *hammer {
+	h := &hammer{open: open, o: o, rng: rand.New(rand.NewPCG(seed, 0))}
 	h.ctx = gatedContext{context.Background(), &h.gate}
+	return h
+}
+
+// boot starts a store.
+func (h *hammer) boot() {
+	h.close()
+	h.lab = kit.NewLab(h.open, func(c clock.Clock) clock.Clock { return gatedClock{c, &h.gate} })
+	h.store = h.lab.Thing()
+	h.o = h.o.For(h.store)
+	h.ttl = wholeTTL(h.o, 10*time.Second)
+}
+
+func (h *hammer) close() {
+	if h.lab != nil {
+		h.lab.Close()
+		h.lab = nil
+	}
 }
 
 // wholeTTL is the shortest TTL from d on that the store has no reason to change.
@@ -59,13 +77,20 @@ func wholeTTL(o kit.Options, d time.Duration) time.Duration {
 	return d
 }
 
+// labRounds is for how many rounds a store lives: it never forgets a lease, and
+// one that keeps them all in a file gets slow.
+const labRounds = 256
+
 // next begins a round. Of four rounds one goes without yielding.
 func (h *hammer) next() {
+	if h.round%labRounds == 0 {
+		h.boot()
+	}
 	h.made += len(h.calls)
 	h.round++
-	h.calls, h.story = nil, nil
+	h.calls, h.story, h.judged = nil, nil, false
 	h.began = h.lab.Clock().Now()
-	h.gate.off.Store(h.plain || h.round%4 == 0)
+	h.gate.off.Store(h.round%4 == 0)
 }
 
 // resource is a lease that nobody held before the round.
@@ -88,6 +113,9 @@ type call struct {
 	grant    lease.Grant
 	err      error
 }
+
+// unsure says that the outcome is unknown.
+func (c *call) unsure() bool { return !c.ok() && !c.refused() }
 
 func (c *call) returned() bool { return c.to != 0 }
 
@@ -153,6 +181,9 @@ func (h *hammer) race(calls ...*call) {
 // the store's is left to end the process, with the stack of where it happened;
 // only one of [kit.Env.Fatal] is handed on.
 func (h *hammer) together(callers ...func()) {
+	// The scheduler has its own mind about which goroutine to run first, and
+	// would hardly ever change it.
+	h.rng.Shuffle(len(callers), func(i, j int) { callers[i], callers[j] = callers[j], callers[i] })
 	h.gate.enter(len(callers))
 	var setup atomic.Pointer[kit.SetupError]
 	var missing atomic.Int64
@@ -212,7 +243,7 @@ func both(a, b *call) *breach {
 // unsure is the call of the round whose outcome is unknown, nil if there is
 // none. What it did or may yet do explains almost anything.
 func (h *hammer) unsure() *call {
-	if i := slices.IndexFunc(h.calls, func(c *call) bool { return !c.ok() && !c.refused() }); i >= 0 {
+	if i := slices.IndexFunc(h.calls, (*call).unsure); i >= 0 {
 		return h.calls[i]
 	}
 	return nil
@@ -362,12 +393,11 @@ type game struct {
 const least = 16
 
 // run plays rounds until a number of calls was made.
-func (g game) run(open script.Open, o kit.Options, budget int) (out kit.Outcome) {
+func (g game) run(open script.Open, o kit.Options, budget int, seed uint64) (out kit.Outcome) {
 	err := kit.Attempt(func() {
-		var h hammer
-		h.open(open, o)
-		defer h.lab.Close()
-		out = g.rounds(&h, budget)
+		h := newHammer(open, o, seed)
+		defer h.close()
+		out = g.rounds(h, budget)
 	})
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}
@@ -385,9 +415,11 @@ func (g game) rounds(h *hammer, budget int) kit.Outcome {
 				Rule: g.name, Says: g.says, What: b.what, Story: h.tell(b), Read: g.read, Log: h.lab.Log(),
 			}}
 		}
-		if c := h.unsure(); c != nil {
+		c := h.unsure()
+		if c != nil {
 			unsure = c
-		} else {
+		}
+		if c == nil || h.judged {
 			sure++
 		}
 	}
@@ -414,7 +446,7 @@ func Concurrency(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 	budget := o.Budget(e, concurrencyPart) / len(games)
 	checks := make([]kit.Check, len(games))
 	for i, g := range games {
-		checks[i] = kit.Check{Name: "concurrency/" + g.name, Run: func() kit.Outcome { return g.run(open, o, budget) }}
+		checks[i] = kit.Check{Name: "concurrency/" + g.name, Run: func() kit.Outcome { return g.run(open, o, budget, e.Seed) }}
 	}
 	return checks
 }

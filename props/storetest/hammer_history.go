@@ -40,10 +40,9 @@ func Linearizability(open script.Open, o kit.Options, e kit.Effort) kit.Check {
 	budget := o.Budget(e, linearizabilityPart)
 	return kit.Check{Name: "linearizability", Run: func() (out kit.Outcome) {
 		err := kit.Attempt(func() {
-			var h hammer
-			h.open(open, o)
-			defer h.lab.Close()
-			out = h.histories(budget, e.Seed)
+			h := newHammer(open, o, e.Seed)
+			defer h.close()
+			out = h.histories(budget)
 		})
 		if err != nil {
 			return kit.Outcome{Unknown: err.Error()}
@@ -53,11 +52,11 @@ func Linearizability(open script.Open, o kit.Options, e kit.Effort) kit.Check {
 }
 
 // histories records and checks histories until a number of calls was made.
-func (h *hammer) histories(budget int, seed uint64) kit.Outcome {
+func (h *hammer) histories(budget int) kit.Outcome {
 	var did activity
 	for did.calls < budget || did.histories == 0 {
 		h.next()
-		r := newRecording(h, seed+uint64(h.round))
+		r := newRecording(h)
 		r.record(min(budget-did.calls, historyCalls))
 		hist, err := r.history()
 		if err != nil {
@@ -136,7 +135,6 @@ type recording struct {
 	h       *hammer
 	buf     bytes.Buffer
 	r       *linearizability.Recorder
-	rng     *rand.Rand
 	clients [3]client
 	keys    [2]string
 	ttls    []time.Duration
@@ -157,8 +155,8 @@ type client struct {
 	now    time.Duration // which stands while it calls
 }
 
-func newRecording(h *hammer, seed uint64) *recording {
-	r := &recording{h: h, rng: rand.New(rand.NewPCG(seed, 0)), keys: [2]string{h.resource("p"), h.resource("q")}}
+func newRecording(h *hammer) *recording {
+	r := &recording{h: h, keys: [2]string{h.resource("p"), h.resource("q")}}
 	r.ttls = []time.Duration{h.ttl, wholeTTL(h.o, h.ttl+h.ttl/2), 2 * h.ttl}
 	meta := linearizability.DefaultMeta()
 	meta.Late, meta.LockDelay, meta.RenewAfterLapse = int64(h.o.Late), int64(h.o.LockDelay), h.o.RenewAfterLapse
@@ -170,7 +168,7 @@ func newRecording(h *hammer, seed uint64) *recording {
 	for i := range r.clients {
 		r.clients[i] = client{
 			store: record.Store(plainStore{h.store}, r.r), get: !h.o.NoGet,
-			keys: r.keys, ttls: r.ttls, rng: rand.New(rand.NewPCG(seed, uint64(i)+1)),
+			keys: r.keys, ttls: r.ttls, rng: rand.New(rand.NewPCG(h.rng.Uint64(), 0)),
 			holder: h.candidate(nodes[i]),
 		}
 	}
@@ -220,10 +218,10 @@ func (r *recording) burst(f func(*client)) {
 // to just before that.
 func (r *recording) pass(whole time.Duration) {
 	now := r.h.lab.Clock().Now()
-	c := &r.clients[r.rng.IntN(len(r.clients))]
-	lapse := c.until[r.rng.IntN(len(c.until))] - now
+	c := &r.clients[r.h.rng.IntN(len(r.clients))]
+	lapse := c.until[r.h.rng.IntN(len(c.until))] - now
 	var d time.Duration
-	switch k := r.rng.IntN(8); {
+	switch k := r.h.rng.IntN(8); {
 	case k < 2 && lapse > 0:
 		d = lapse - time.Duration(k) // at it, or 1ns before
 	case k < 3 && lapse > 0:

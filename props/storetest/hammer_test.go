@@ -33,14 +33,19 @@ func TestACorrectStoreHoldsHoweverItIsScheduled(t *testing.T) {
 		"memory": openMemory, "mutex": openMutex, "clock first": openClockFirst, "optimistic": openOptimistic, "owner": openOwner,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range runs() {
-				for _, c := range all(open, kit.Options{}, kit.Effort{Seed: uint64(seed)}) {
-					if out := c.Run(); out.Failure != nil || out.Skipped != "" || out.Unknown != "" || out.Covered == "" {
-						t.Fatalf("%s: %+v\n%s", c.Name, out, tale(out))
-					}
-				}
-			}
+			mustHold(t, open, kit.Options{})
 		})
+	}
+}
+
+func mustHold(t *testing.T, open script.Open, o kit.Options) {
+	t.Helper()
+	for seed := range runs() {
+		for _, c := range all(open, o, kit.Effort{Seed: uint64(seed)}) {
+			if out := c.Run(); out.Failure != nil || out.Skipped != "" || out.Unknown != "" || out.Covered == "" {
+				t.Fatalf("run %d: %s: %+v\n%s", seed, c.Name, out, tale(out))
+			}
+		}
 	}
 }
 
