@@ -80,7 +80,7 @@ func (h *hammer) winner(calls []*call) (*call, *breach) {
 		case c.holder == won.holder:
 			return nil, c.breaks("%s was refused the lease that it was granted at the same time", c.who())
 		case errors.As(c.err, &held) && !held.Holder.IsZero() && held.Holder != won.holder:
-			return nil, c.breaks("%s was told that %s had the lease, which %s was granted", c.who(), held.Holder.Node, won.who())
+			return nil, c.breaks("%s was told that %s had the lease, which %s was granted", c.who(), named(held.Holder), won.who())
 		case errors.As(c.err, &held) && held.Token != 0 && held.Token != won.grant.Token:
 			return nil, c.breaks("%s was told that the lease was held under token %d, and it was granted under %d", c.who(), held.Token, won.grant.Token)
 		}
