@@ -18,6 +18,9 @@ type result struct {
 	tale   *tale
 	terms  int
 	calls  int
+	made   []int // calls, by client
+	// takeovers is how many terms began after one of another client.
+	takeovers int
 }
 
 // play runs script in a world of s, in a bubble of its own, and stops what is
@@ -55,7 +58,16 @@ func play(t *testing.T, s setup, script func(*world)) result {
 	if stuck {
 		return result{tale: &told, breach: stuckIn(bubble, &told)}
 	}
-	return result{breach: w.breach, tale: &told, terms: len(w.terms), calls: w.calls}
+	r := result{breach: w.breach, tale: &told, terms: len(w.terms), calls: w.calls}
+	for _, s := range w.slots {
+		r.made = append(r.made, s.calls)
+	}
+	for i := range w.terms[min(1, len(w.terms)):] {
+		if w.terms[i].proc.slot != w.terms[i+1].proc.slot {
+			r.takeovers++
+		}
+	}
+	return r
 }
 
 // remains is what is wrong with a world that was told to end, or nil. own are

@@ -66,6 +66,7 @@ type tenure struct {
 	proc     *process      // nil: the rival
 	expires  time.Duration // by the store's clock
 	released bool
+	heard    bool // the client knows of it
 	told     bool // the client has been told that it is over
 }
 
@@ -284,7 +285,9 @@ func (w *world) released(c *call) {
 // hears notes what an answer tells the client.
 func (w *world) hears(c *call) {
 	p := c.proc
-	if t := w.tenures[c.told]; t != nil {
+	// The refusal of an acquire says nothing about a grant that is still on its
+	// way.
+	if t := w.tenures[c.told]; t != nil && (t.heard || c.op != lease.OpAcquire) {
 		t.told = true
 	}
 	g := c.answer.grant
@@ -292,6 +295,7 @@ func (w *world) hears(c *call) {
 		return
 	}
 	p.granted = max(p.granted, g.Token)
+	w.tenures[g.Token].heard = true
 	// A grant under another token is no renewal: the old tenure was lost.
 	for _, t := range w.tenures {
 		if t.holder == g.Holder && t.token < g.Token {

@@ -19,7 +19,7 @@ type tale struct {
 type line struct {
 	at, last  time.Duration
 	who, what string
-	key       string // equal lines in a row, by key, become one; empty: this one does not
+	key       string // of what is routine: equal lines, with nothing else in between, become one
 	more      int    // how many more
 	marked    bool
 }
@@ -27,8 +27,8 @@ type line struct {
 func (t *tale) add(at time.Duration, who, what, key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.lines); n > 0 && key != "" {
-		if l := &t.lines[n-1]; l.key == key && l.who == who {
+	for i := len(t.lines) - 1; i >= 0 && key != "" && t.lines[i].key != ""; i-- {
+		if l := &t.lines[i]; l.key == key && l.who == who {
 			l.more++
 			l.last = at
 			return
