@@ -8,6 +8,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/props"
 )
@@ -42,6 +43,13 @@ func TestLeases(t *testing.T) {
 		}
 		return props.Funcs{Acquire: s.Acquire, Renew: s.Renew, Release: s.Release, Get: s.Get}.Store()
 	}, options)
+}
+
+func TestTable(t *testing.T) {
+	props.TestStorage(t, func(e props.Env) fence.KV {
+		s := Table{DB: database(e, TableSchema)}
+		return props.StorageFuncs{Write: s.Write, Fence: s.Fence, Read: s.Read}.KV()
+	}, props.StorageOptions{Calls: 4_000})
 }
 
 // The three steps are to fail: see each for where.
