@@ -39,6 +39,8 @@ type player struct {
 	leases [len(resources)]leaseState
 	lines  []Line
 	breach *model.Breach
+	// deaf judges no details of refusals, for options that are Terse.
+	deaf bool
 }
 
 // leaseState is one lease as those see it who asked.
@@ -106,7 +108,14 @@ func (p *player) play(s Step) bool {
 		l.contract.Delete()
 	default:
 		q := model.Ask{Op: ops[s.Do], Owner: owner(s.Who), Token: line.Token, TTL: int64(s.TTL), At: int64(p.at)}
-		if b, broken := l.contract.Judge(q, line.Said); broken {
+		said := line.Said
+		if p.deaf {
+			said.Remaining = 0
+			if said.Code == model.CodeHeld && s.Do == Acquire {
+				said.Holder, said.Token = model.Owner{}, 0
+			}
+		}
+		if b, broken := l.contract.Judge(q, said); broken {
 			p.breach = &b
 			return false
 		}
@@ -128,7 +137,7 @@ func (p *player) do(line *Line) (odd *model.Breach) {
 				panic(r)
 			}
 			line.Answer = "panic: " + panicked(r)
-			odd = noAnswer(line.Step)
+			odd = &model.Breach{Rule: model.RuleAnswers, Want: "no panic"}
 		}
 	}()
 	var err error
