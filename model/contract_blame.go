@@ -101,7 +101,7 @@ func (c *Contract) blameGet(q *Ask, a *Said) Rule {
 // blameHeld is for an answer that takes the lease for held when it is not. The
 // rules are for what is wrong without a restart, a deletion or a lapse that was
 // told: nobody had it yet, it was released, it ran out.
-func (c *Contract) blameHeld(free, released_, ranOut Rule) Rule {
+func (c *Contract) blameHeld(free, givenBack, ranOut Rule) Rule {
 	switch c.phase {
 	case neverHeld:
 		return free
@@ -109,7 +109,7 @@ func (c *Contract) blameHeld(free, released_, ranOut Rule) Rule {
 		if c.restarted {
 			return RuleRestartRelease
 		}
-		return released_
+		return givenBack
 	case deleted:
 		return RuleDeleteFrees
 	}

@@ -13,7 +13,9 @@ func (c *Contract) take(q *Ask, a *Said) Rule {
 		return c.malformed(q, a)
 	}
 	if a.Code == CodeInvalid {
-		return unless(c.mayBeInvalid(q), RuleMalformed)
+		ok := c.mayBeInvalid(q)
+		c.mayRecord(q.At)
+		return unless(ok, RuleMalformed)
 	}
 	switch q.Op {
 	case OpAcquire:
@@ -164,6 +166,9 @@ func (c *Contract) released(q *Ask, a *Said) Rule {
 		return anyRule
 	}
 	c.free(released)
+	if a.Holder != (Owner{}) || a.Remaining != 0 {
+		return RuleReleaseFrees
+	}
 	return unless(a.Token == 0 || a.Token == c.token, RuleReleaseToken)
 }
 
@@ -264,9 +269,8 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return RuleRemaining
 	case mine:
 		c.lapsed(t)
-	case c.phase == tenured && c.runs && t >= c.sure:
-		// Whoever answered this may have looked, and put the lapse on record.
-		c.record(t)
+	default:
+		c.mayRecord(t)
 	}
 	return NoRule
 }
