@@ -18,7 +18,7 @@ func TestExploringFindsAShortestScriptForEachWrongStore(t *testing.T) {
 			for name, open := range map[string]Open{"sequences": w.open, "snapshots": again.open} {
 				x := Explore(t.Context(), open, w.o, ExploreOptions{Depth: 5})
 				if x.Failure == nil {
-					t.Fatalf("%s: not found: %v", name, &x)
+					t.Fatalf("%s: not found: %v", name, x)
 				}
 				story := strings.Join(Story(*x.Failure), "\n")
 				if len(x.Failure.Lines) > w.steps {
@@ -41,14 +41,14 @@ func TestExploringPassesRightStores(t *testing.T) {
 				t.Fatalf("%v\n%s", x.Failure.Breach.Rule, strings.Join(Story(*x.Failure), "\n"))
 			}
 			if x.Depth != 3 || x.Bounded != "depth" || x.Unfaithful != nil {
-				t.Errorf("%v", &x)
+				t.Errorf("%v", x)
 			}
 			for _, k := range []Kind{Acquire, Renew, Release, Advance} {
 				if x.Transitions[k] == 0 {
-					t.Errorf("no %v: %v", k, &x)
+					t.Errorf("no %v: %v", k, x)
 				}
 			}
-			t.Logf("%v", &x)
+			t.Logf("%v", x)
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestExploringIsTheSameEveryTime(t *testing.T) {
 		one := Explore(t.Context(), open, kit.Options{}, ExploreOptions{Depth: 3})
 		two := Explore(t.Context(), open, kit.Options{}, ExploreOptions{Depth: 3})
 		if one.String() != two.String() || one.Calls != two.Calls {
-			t.Errorf("%v, then %v", &one, &two)
+			t.Errorf("%v, then %v", one, two)
 		}
 	}
 }
@@ -89,15 +89,15 @@ func TestBoundsEndAnExploration(t *testing.T) {
 	for name, open := range map[string]Open{"sequences": memory, "snapshots": rig{snap: true}.open} {
 		x := Explore(t.Context(), open, kit.Options{}, ExploreOptions{MaxCalls: 500})
 		if x.Bounded != "calls" || x.Calls != 500 || x.Depth < 1 || x.Depth > 3 || x.Failure != nil {
-			t.Errorf("%s: %v", name, &x)
+			t.Errorf("%s: %v", name, x)
 		}
 		if !strings.Contains(x.String(), "bounded at 500 calls") {
-			t.Errorf("%s: it says %v", name, &x)
+			t.Errorf("%s: it says %v", name, x)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if x := Explore(ctx, open, kit.Options{}, ExploreOptions{}); x.Bounded != "time" || x.Depth != 0 {
-			t.Errorf("%s: %v", name, &x)
+			t.Errorf("%s: %v", name, x)
 		}
 	}
 }
