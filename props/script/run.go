@@ -115,7 +115,7 @@ func (p *player) play(s Step) bool {
 		said := line.Said
 		if p.deaf {
 			said.Remaining = 0
-			if said.Code == model.CodeHeld && s.Do == Acquire {
+			if said.Code != model.CodeGranted && s.Do != Get {
 				said.Holder, said.Token = model.Owner{}, 0
 			}
 		}
