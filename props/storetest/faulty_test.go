@@ -732,7 +732,7 @@ func faults() []fault {
 		"with-a-colon":                  func(s string) string { return strings.Split(s, ":")[0] },
 		"with-a-nul":                    func(s string) string { return strings.Split(s, "\x00")[0] },
 		"that-a-nul-ends":               func(s string) string { return strings.Split(s, "\x00")[0] },
-		"of-ten-kilobytes":                      func(s string) string { return s[:min(len(s), 4096)] },
+		"of-ten-kilobytes":              func(s string) string { return s[:min(len(s), 4096)] },
 		"of-300-bytes":                  func(s string) string { return s[:min(len(s), 255)] },
 		"in-another-unicode-form":       func(s string) string { return strings.ReplaceAll(s, "e\u0301", "\u00e9") },
 		"that-is-not-utf-8":             func(s string) string { return strings.ToValidUTF8(s, "?") },
@@ -766,7 +766,7 @@ func faults() []fault {
 		"with-a-slash":            func(h *lease.Holder) { h.Node = strings.Split(h.Node, "/")[0] },
 		"in-another-unicode-form": func(h *lease.Holder) { h.Node = strings.ReplaceAll(h.Node, "e\u0301", "\u00e9") },
 		"with-a-nul":              func(h *lease.Holder) { h.Node = strings.Split(h.Node, "\x00")[0] },
-		"of-ten-kilobytes":                func(h *lease.Holder) { h.Node = h.Node[:min(len(h.Node), 4096)] },
+		"of-ten-kilobytes":        func(h *lease.Holder) { h.Node = h.Node[:min(len(h.Node), 4096)] },
 	}
 	for _, name := range slices.Sorted(maps.Keys(holders)) {
 		fs = append(fs, fault{name: "holders: " + name, check: "malformed/holder-" + name, holder: func(h lease.Holder) lease.Holder { holders[name](&h); return h }})
