@@ -80,7 +80,7 @@ func (h *hammer) winner(calls []*call) (*call, *breach) {
 		case c.holder == won.holder:
 			return nil, c.breaks("%s was refused the lease that it was granted at the same time", c.who())
 		case errors.As(c.err, &held) && !held.Holder.IsZero() && held.Holder != won.holder:
-			return nil, c.breaks("%s was told that %s had the lease, which %s was granted", c.who(), held.Holder.Node, won.who())
+			return nil, c.breaks("%s was told that %s had the lease, which %s was granted", c.who(), named(held.Holder), won.who())
 		case errors.As(c.err, &held) && held.Token != 0 && held.Token != won.grant.Token:
 			return nil, c.breaks("%s was told that the lease was held under token %d, and it was granted under %d", c.who(), held.Token, won.grant.Token)
 		}
@@ -311,22 +311,26 @@ func (h *hammer) tokensRise() *breach {
 	fs := make([]func(), callers)
 	for i := range fs {
 		fs[i] = func() {
+			me := h.candidate(nodes[i])
 			for range times {
-				c := h.acquire(lock, h.candidate(nodes[i]))
+				c := h.acquire(lock, me)
 				made[i] = append(made[i], c)
+				last := c
 				if h.make(c); c.ok() {
-					r := h.release(c)
-					made[i] = append(made[i], r)
-					h.make(r)
+					last = h.release(c)
+					made[i] = append(made[i], last)
+					h.make(last)
+				}
+				if last.unsure() {
+					// It may have the lease, or lose it yet. As another incarnation
+					// it is in no doubt about what is granted to it from now on.
+					me = me.Next()
 				}
 			}
 		}
 	}
 	h.together(fs...)
 	h.calls = append(h.calls, slices.Concat(made...)...)
-	if h.unsure() != nil {
-		return nil // a release that did nothing explains two grants of one token
-	}
 	var grants []*call
 	until := map[*call]*call{} // the release of a grant
 	for _, calls := range made {
@@ -354,6 +358,10 @@ func (h *hammer) tokensRise() *breach {
 			b.with = []*call{d, until[d], until[c]}
 			return b
 		}
+	}
+	h.judged = len(grants) > 1
+	if h.unsure() != nil {
+		return nil
 	}
 	if len(grants) == 0 {
 		return h.calls[len(h.calls)-1].breaks("nobody was granted the lease, though nobody had it")
