@@ -111,10 +111,10 @@ func ExampleReplay() {
 		if out.Failure != nil {
 			fmt.Println("fails:", out.Failure.Rule)
 		} else {
-			fmt.Println("holds:", out.Covered)
+			fmt.Println("holds")
 		}
 	}
 	// Output:
 	// fails: release-only-by-the-holder
-	// holds: 2 steps
+	// holds
 }

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -92,25 +91,4 @@ func stepsOf(r script.Result) []script.Step {
 		steps[i] = l.Step
 	}
 	return steps
-}
-
-// Replay plays the script in the file of that name, such as one that
-// [Lockstep] has left in a [kit.Failure], against the store that open makes. A
-// file that cannot be read is Unknown.
-func Replay(open script.Open, o kit.Options, name string, data []byte) (out kit.Outcome) {
-	file, err := script.Read(bytes.NewReader(data), name)
-	if err == nil {
-		err = kit.Attempt(func() {
-			r := script.Run(open, o, file.Steps)
-			if r.Breach != nil {
-				out = kit.Outcome{Failure: failure(r)}
-				return
-			}
-			out = kit.Outcome{Covered: fmt.Sprintf("%d steps", len(r.Lines))}
-		})
-	}
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
 }
