@@ -26,7 +26,7 @@ func (c *Contract) blameAcquire(q *Ask, a *Said) Rule {
 	switch a.Code {
 	case CodeGranted:
 		switch {
-		case c.mustHold(t) && same && !c.follows(a.Token):
+		case c.mustHold(t) && same && (!c.follows(a.Token) || c.blameEarly(t, rule) == RuleNotEarly):
 			return RuleAcquireAgain
 		case c.mustHold(t):
 			return c.blameEarly(t, rule)
