@@ -163,3 +163,20 @@ func (c *Contract) blameEarly(t int64, otherwise Rule) Rule {
 	}
 	return otherwise
 }
+
+// blameRemaining is for an answer by which a tenure ends at another instant
+// than it does. The store is going to act by it, so that the rule is the one
+// that it will break then, where the instant tells which.
+func (c *Contract) blameRemaining(end int64) Rule {
+	switch {
+	case c.restarted && end > c.may:
+		return RuleRestartEnds
+	case c.restarted:
+		return RuleRestartTenure
+	case end < c.sure && end == c.promised:
+		return RuleNeverShortens
+	case end < c.sure && end == c.before && c.before > c.began:
+		return RuleRenewProlongs
+	}
+	return RuleRemaining
+}

@@ -229,6 +229,16 @@ var breaches = []struct {
 		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
 		acquire(3, ownerB, 10, granted(ownerB, 2, 10)),
 	}, "refused as held: a holds it under token 1 for another 7s, as granted before the shorter TTL"},
+	{RuleRenewProlongs, Promise{}, []turn{ // a refusal that counts from the old expiry
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(4, ownerA, 1, 10, granted(ownerA, 1, 10)),
+		acquire(5, ownerB, 10, held(ownerA, 1, 5)),
+	}, "refused as held: a holds it under token 1 for another 9s"},
+	{RuleNeverShortens, Promise{}, []turn{ // a refusal that counts to the new expiry
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		acquire(2, ownerB, 10, held(ownerA, 1, 1)),
+	}, "refused as held: a holds it under token 1 for another 8s"},
 	{RuleNeverShortens, Promise{}, []turn{ // the tenure outlived a restart before
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		crash(0),
@@ -297,6 +307,11 @@ var breaches = []struct {
 		crash(0),
 		get(4, free),
 	}, "held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
+	{RuleRestartTenure, Promise{}, []turn{ // a refusal that counts to the old expiry
+		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(105),
+		acquire(105, ownerB, 10, held(ownerA, 1, 5)),
+	}, "refused as held: a holds it under token 1 for another 10s, its whole TTL since the restart"},
 	{RuleRestartCounter, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		release(1, ownerA, 1, done),
@@ -332,6 +347,11 @@ var breaches = []struct {
 		crash(0),
 		acquire(10, ownerB, 10, held(ownerA, 1, 100)),
 	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartEnds, Promise{}, []turn{ // a refusal that counts to the old expiry
+		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		acquire(4, ownerB, 10, held(ownerA, 1, 106)),
+	}, "refused as held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
 	{RuleDeleteFrees, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		remove(),
