@@ -96,7 +96,7 @@ func (s port) do(ctx context.Context, c *call) answer {
 	s.w.mu.Unlock()
 	s.w.nudge()
 	<-c.taken
-	if c.fate.Deaf || c.fate.Hang {
+	if c.fate.Deaf {
 		return <-c.reply
 	}
 	select {

@@ -40,7 +40,11 @@ func (t *tale) add(at time.Duration, who, what, key string) {
 func (t *tale) mark(at time.Duration, who, what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	what = strings.TrimPrefix(what, who+" ")
+	if rest, ok := strings.CutPrefix(strings.TrimPrefix(what, "the "), who+" "); ok {
+		what = rest
+	} else {
+		who = "check"
+	}
 	if n := len(t.lines); n > 0 && t.lines[n-1].at == at && t.lines[n-1].who == who && strings.HasPrefix(what, t.lines[n-1].what) {
 		t.lines = t.lines[:n-1] // the mark says it all
 	}

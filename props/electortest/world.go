@@ -282,8 +282,8 @@ func (w *world) take(c *call) {
 	w.judgeCall(c)
 	if s.pulses > most {
 		// Time would never go on.
-		c.fate = fate{Lost: lostRequest, Hang: true}
-		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", s.name, most))
+		c.fate = fate{Lost: lostRequest, Hang: true, Deaf: true}
+		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", w.subject(c.proc), most))
 	}
 	if words := c.fate.words(); words != "" {
 		w.tell(s.name, c.asks()+" ("+words+")", "")
@@ -424,6 +424,14 @@ func (w *world) stamp(_ []string, a slog.Attr) slog.Attr {
 		return slog.String(slog.TimeKey, w.now().String())
 	}
 	return a
+}
+
+// subject is who p is, at the beginning of a sentence.
+func (w *world) subject(p *process) string {
+	if w.clients == 1 {
+		return "the client"
+	}
+	return w.slots[p.slot].name
 }
 
 func (w *world) tell(who, what, key string) { w.tale.add(w.now(), who, what, key) }
