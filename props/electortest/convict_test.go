@@ -19,6 +19,7 @@ var wrongClients = []struct {
 	{"counts from the reply", fromTheReply, Options{}, []string{"belief/counts-from-the-send"}},
 	{"trusts the context of a hung call", trustsItsContext, Options{}, []string{"belief/ends-while-a-call-hangs"}},
 	{"leads on after a refusal", client(slips{leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
+	{"acquires to renew, and leads on after a refusal", client(slips{anyToken: true, leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"releases before its work has ended", client(slips{releaseEarly: true}), Options{}, []string{"release/after-the-work-has-ended"}},
 	{"never releases", client(slips{neverRelease: true}), Options{}, []string{"release/at-shutdown"}},
 	{"retries a lost term as the same holder", client(slips{sameIdentity: true}), Options{}, []string{"identity/new-incarnation-after-each-term"}},
@@ -33,6 +34,7 @@ var wrongClients = []struct {
 	{"leads on a late grant", client(slips{leadLate: true}), Options{}, []string{"belief/late-grant-is-no-lead"}},
 	{"re-reads the token", client(slips{rereadToken: true}), Options{}, []string{"renew/carries-the-granted-token", "release/under-its-own-token"}},
 	{"gives up at an error", client(slips{giveUp: true}), Options{}, []string{"acquire/keeps-campaigning"}},
+	{"returns after a term", client(slips{exit: true}), Options{}, []string{"acquire/keeps-campaigning"}},
 	{"asks without pause", client(slips{noPause: true}), Options{}, []string{"acquire/waits-between-attempts"}},
 	{"backs off for long", client(slips{longPause: true}), Options{}, []string{"acquire/takes-over-after-lapse"}},
 	{"leaves a goroutine behind", client(slips{leak: true}), Options{}, []string{"release/at-shutdown"}},
@@ -67,3 +69,15 @@ func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
 }
 
 func TestTheClientWithoutASlipPasses(t *testing.T) { passes(t, client(slips{}), Options{}) }
+
+func TestAClientThatExitsPassesIfItSaysSo(t *testing.T) {
+	passes(t, client(slips{exit: true}), Options{Exits: true})
+}
+
+func TestAClientThatNeverReleasesPassesIfItSaysSo(t *testing.T) {
+	passes(t, client(slips{neverRelease: true}), Options{NoRelease: true})
+}
+
+func TestAFencingClientPasses(t *testing.T) {
+	passes(t, client(slips{}), Options{Fences: true})
+}

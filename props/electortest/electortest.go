@@ -110,8 +110,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// shortestTTL keeps the parts into which the stories divide a TTL apart.
-const shortestTTL = time.Millisecond
+// The shortest TTL keeps the parts into which the stories divide it apart; the
+// longest keeps all sums far from overflow.
+const (
+	shortestTTL = time.Millisecond
+	longestTTL  = 24 * time.Hour
+)
 
 // Validate returns a *[kit.OptionsError] for the first field that makes no
 // sense, or nil.
@@ -121,8 +125,8 @@ func (o Options) Validate() error {
 		return &kit.OptionsError{Field: field, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case o.Config.TTL < shortestTTL || o.Config.TTL > 24*time.Hour:
-		return bad("Config", "a TTL of %v is not between %v and 24h", o.Config.TTL, shortestTTL)
+	case o.Config.TTL < shortestTTL || o.Config.TTL > longestTTL:
+		return bad("Config", "a TTL of %v is not between %v and %v", o.Config.TTL, shortestTTL, longestTTL)
 	case o.TakeoverWithin < 0 || o.TakeoverWithin > 100*o.Config.TTL:
 		return bad("TakeoverWithin", "%v is not between 0 and a hundred TTLs, %v", o.TakeoverWithin, 100*o.Config.TTL)
 	case o.Plans < 0:

@@ -17,7 +17,7 @@ const (
 	kindRevived                  // leads again under a token that it has led under
 	kindTwoTokens                // one belief goes on under another token
 	kindReused                   // acquires as the holder that it was in a term that has ended
-	kindShared                   // acquires as the holder that another process is
+	kindShared                   // asks as the holder that another process is
 	kindEarlyRelease             // releases what it still works under
 	kindWrongRelease             // releases under a token that this holder was not granted
 	kindWrongRenew               // renews under such a one
@@ -233,7 +233,7 @@ func (w *world) judgeCall(c *call) {
 		if owner == nil {
 			w.owners[c.holder] = p
 		} else if owner != p {
-			w.fail(kindShared, p, fmt.Sprintf("%s asks as %q, which is another process: %s", subject, c.holder, w.slots[owner.slot].name))
+			c.owner = owner
 		}
 	}
 	switch c.op {
@@ -256,6 +256,14 @@ func (w *world) judgeCall(c *call) {
 			c.working = c.working || !k.ended && k.token == c.token
 		}
 		w.mu.Unlock()
+	}
+}
+
+// judgeShared looks at what the store has answered to a process that asked as
+// another one.
+func (w *world) judgeShared(c *call) {
+	if c.owner != nil {
+		w.fail(kindShared, c.proc, fmt.Sprintf("%s asks as %q, which is %s, and is %s", w.subject(c.proc), c.holder, w.slots[c.owner.slot].name, c.answer.words))
 	}
 }
 

@@ -37,6 +37,9 @@ func random(t *testing.T, start func(Env) Candidate, o Options, e kit.Effort) ki
 	for i := range n {
 		p := generate(rand.New(rand.NewPCG(e.Seed, uint64(i))), o.Config.TTL)
 		r := p.play(t, start, o)
+		if r.unknown != "" {
+			return kit.Outcome{Unknown: r.unknown}
+		}
 		if r.breach != nil {
 			return kit.Outcome{Failure: p.convict(t, start, o, r)}
 		}
@@ -116,7 +119,7 @@ func (p plan) play(t *testing.T, start func(Env) Candidate, o Options) result {
 		w.heal()
 		w.tell("store", "is well from now on", "")
 		w.enough = w.leads
-		within := 3*o.Config.TTL + o.TakeoverWithin
+		within := 3*w.long(o.Config.TTL) + o.TakeoverWithin
 		w.run(w.now() + within)
 		w.enough = nil
 		if w.breach == nil && !w.leads() {

@@ -81,6 +81,9 @@ loop:
 		select {
 		case <-renew.C:
 			sent := time.Now()
+			if !sent.Before(deadline) {
+				break loop
+			}
 			calls.Go(func() {
 				g, err := r.call(work, func(ctx context.Context) (lease.Grant, error) {
 					return r.env.Store.Renew(ctx, r.env.Resource, me, token, r.env.Config.TTL)

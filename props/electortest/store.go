@@ -125,6 +125,7 @@ func (w *world) land(c *call) {
 		w.rivalAcquires()
 	}
 	w.handle(c)
+	w.judgeShared(c)
 	switch {
 	case f.Hang:
 		w.tell("store", c.answer.words, "")

@@ -246,7 +246,7 @@ func slowToStop(percent time.Duration) scene {
 func stopWhileLeading(o Options, T time.Duration) (setup, func(*world)) {
 	return setup{}, func(w *world) {
 		if w.awaitFirst() {
-			w.run(w.now() + T/3)
+			w.run(w.now() + T*35/100)
 			w.shutDown()
 		}
 	}

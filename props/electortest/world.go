@@ -67,6 +67,7 @@ type world struct {
 	calls   int
 	calm    bool        // nothing goes wrong any more
 	breach  *breach     // the first
+	unknown string      // why nothing can be said
 	ending  bool        // nothing is judged any more
 	enough  func() bool // ends run early; nil: never
 
@@ -132,6 +133,7 @@ type call struct {
 	fate    fate
 	answer  answer
 	told    lease.Token // the tenure that the answer tells the end of
+	owner   *process    // whose holder it asks as, if not its own
 	working bool        // work under the token went on when it was made
 }
 
@@ -186,6 +188,13 @@ func (w *world) when(at time.Duration) time.Duration {
 	if rest > 0 {
 		q++
 	}
+	return time.Duration(q)
+}
+
+// long is how long d of the store's clock takes.
+func (w *world) long(d time.Duration) time.Duration {
+	hi, lo := bits.Mul64(uint64(d), w.den)
+	q, _ := bits.Div64(hi, lo, w.num)
 	return time.Duration(q)
 }
 
@@ -325,7 +334,9 @@ func (w *world) boot(i int) {
 	s.now = p
 	w.procs = append(w.procs, p)
 	if p.cand.Run == nil {
-		panic("electortest: Candidate.Run must be set")
+		w.unknown = "Candidate.Run is nil; it is required"
+		p.gone = true
+		return
 	}
 	go func() {
 		err := p.cand.Run(ctx)

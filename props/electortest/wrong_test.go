@@ -262,10 +262,10 @@ func (c *sloppy) term(ctx context.Context, me lease.Holder, g lease.Grant, deadl
 		end := time.NewTimer(deadline - time.Since(c.origin))
 		select {
 		case <-ticker.C:
-			if c.neverRenew {
-				break
-			}
 			sent := time.Since(c.origin)
+			if c.neverRenew || sent >= deadline {
+				break // out of the select
+			}
 			calls.Go(func() {
 				with := work
 				if c.revive {
