@@ -128,6 +128,9 @@ func stuckIn(bubble string, told *tale) *breach {
 		return strings.Contains(g.head, "(durable)") || strings.Contains(g.head, "[synctest.")
 	})
 	told.mu.Lock()
+	if told.asked.who != "" {
+		told.lines = append(told.lines, told.asked)
+	}
 	at := time.Duration(0)
 	if n := len(told.lines); n > 0 {
 		at = max(told.lines[n-1].at, told.lines[n-1].last)

@@ -46,6 +46,7 @@ func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
 	for _, w := range wrongClients {
 		t.Run(w.name, func(t *testing.T) {
 			var convicted []string
+			w.o.Plans = 25
 			for _, c := range Checks(w.start, w.o, kit.Effort{Seed: 1}) {
 				out := c.Run(t)
 				if f := out.Failure; f != nil {
@@ -71,13 +72,13 @@ func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
 func TestTheClientWithoutASlipPasses(t *testing.T) { passes(t, client(slips{}), Options{}) }
 
 func TestAClientThatExitsPassesIfItSaysSo(t *testing.T) {
-	passes(t, client(slips{exit: true}), Options{Exits: true})
+	passes(t, client(slips{exit: true}), Options{Exits: true, Plans: 30})
 }
 
 func TestAClientThatNeverReleasesPassesIfItSaysSo(t *testing.T) {
-	passes(t, client(slips{neverRelease: true}), Options{NoRelease: true})
+	passes(t, client(slips{neverRelease: true}), Options{NoRelease: true, Plans: 30})
 }
 
 func TestAFencingClientPasses(t *testing.T) {
-	passes(t, client(slips{}), Options{Fences: true})
+	passes(t, client(slips{}), Options{Fences: true, Plans: 30})
 }

@@ -137,5 +137,5 @@ func (r *right) call(ctx context.Context, f func(context.Context) (lease.Grant, 
 }
 
 func TestARightClientPasses(t *testing.T)          { passes(t, newRight, Options{}) }
-func TestARightClientPassesByItsWork(t *testing.T) { passes(t, byWork(newRight), Options{}) }
-func TestARightClientPassesByAsking(t *testing.T)  { passes(t, byAsking(newRight), Options{}) }
+func TestARightClientPassesByItsWork(t *testing.T) { passes(t, byWork(newRight), Options{Plans: 30}) }
+func TestARightClientPassesByAsking(t *testing.T)  { passes(t, byAsking(newRight), Options{Plans: 30}) }

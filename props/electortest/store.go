@@ -93,6 +93,7 @@ func (s port) do(ctx context.Context, c *call) answer {
 		return answer{err: errClosed}
 	}
 	s.w.inbox = append(s.w.inbox, c)
+	s.w.tale.asks(c.sent, s.w.slots[s.p.slot].name, c.asks())
 	s.w.mu.Unlock()
 	s.w.nudge()
 	<-c.taken

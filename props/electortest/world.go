@@ -266,6 +266,7 @@ func (w *world) settle() {
 			return cmp.Or(cmp.Compare(a.proc.slot, b.proc.slot), cmp.Compare(a.op, b.op), cmp.Compare(a.token, b.token),
 				cmp.Compare(a.holder.String(), b.holder.String()), cmp.Compare(a.ttl, b.ttl))
 		})
+		w.tale.taken()
 		for _, c := range calls {
 			w.take(c)
 		}
