@@ -27,6 +27,6 @@ func ExploreStore(t *testing.T, open func(Env) lease.Store, o Options, x Explore
 		t.Fatalf("%v", err)
 	}
 	explore := kit.Check{Name: "explore", Run: func() kit.Outcome { return storetest.Explore(t.Context(), open, o, x) }}
-	c := conformance{checks: []kit.Check{explore}, replay: storeReplay(open, o)}
+	c := conformance{checks: plain([]kit.Check{explore}), replay: storeReplay(open, o)}
 	c.run(real{t})
 }

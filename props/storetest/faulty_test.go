@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"fencepost/props/script"
 )
 
+// row is a lease as the store keeps it.
 type row = lease.Record
 
 // fault is one thing that a store does wrong. Each field that is nil is done
@@ -198,6 +200,16 @@ func asHolder(op lease.Op, may func(now time.Duration, r row, q lease.Request) (
 	})
 }
 
+// sameHolder takes holders for one another.
+func sameHolder(same func(a, b lease.Holder) bool) func(time.Duration, row, lease.Request) (row, lease.Reply) {
+	return func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		if same(r.Holder, q.Holder) && !q.Holder.IsZero() {
+			q.Holder = r.Holder
+		}
+		return r.Handle(now, 0, q)
+	}
+}
+
 // cutTTL has a store keep less of a TTL than it was asked for.
 func cutTTL(op lease.Op, unit time.Duration) func(time.Duration, row, lease.Request) (row, lease.Reply) {
 	return on(op, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
@@ -346,6 +358,25 @@ func faults() []fault {
 			}
 			return r.Handle(now, 0, q)
 		}},
+		{name: "lock delay that it does not declare", check: "rules/lapses-at-the-instant", delay: delay},
+		{name: "lock delay after a release that it does not declare", check: "rules/release-frees-at-once", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			next, rep := r.Handle(now, sec, q)
+			if rep.Code == lease.CodeReleased {
+				next.Status, next.Expires = lease.Lapsed, now
+			}
+			return next, rep
+		}},
+		{name: "lock delay after a deletion", check: "delete/frees-at-once", o: withDelay, delay: delay, delete: func(r row) row {
+			r.Status, r.Expires = lease.Lapsed, max(r.Expires, 1)
+			return r
+		}},
+		{name: "a refused renewal keeps what has lapsed", check: "rules/lapses-once-and-for-all", handle: after(ren, lease.CodeLapsed, func(now time.Duration, _, r row, _ *lease.Reply) row {
+			r.Status, r.Expires = lease.Running, now+1
+			return r
+		})},
+		{name: "calls every renewal invalid", check: "rules/every-request-is-answered", handle: on(ren, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			return r, q.To(lease.CodeInvalid)
+		})},
 		{name: "renews what was told as lapsed", check: "rules/lapses-once-and-for-all", handle: on(ren, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
 			if r.Status == lease.Lapsed && q.Holder == r.Holder && q.Token == r.Token {
 				r.Status, r.Expires = lease.Running, now+1
@@ -658,6 +689,20 @@ func faults() []fault {
 				q.Token = r.Token
 			}
 		})},
+		{name: "the largest token releases", check: "malformed/release-under-the-largest-token", handle: lenient(rel, func(r row, q *lease.Request) {
+			if q.Token == math.MaxUint64 {
+				q.Token = r.Token
+			}
+		})},
+		{name: "the most negative TTL wraps around", check: "malformed/acquire-with-the-most-negative-ttl", handle: lenient(acq, func(_ row, q *lease.Request) {
+			if q.TTL < 0 && q.TTL-1 > 0 {
+				q.TTL--
+			}
+		})},
+		{name: "holders compare without nonces", check: "malformed/holder-with-another-nonce", handle: sameHolder(func(a, b lease.Holder) bool { return a.Node == b.Node && a.Seq == b.Seq })},
+		{name: "nonces are floating point", check: "malformed/holder-with-a-nonce-of-64-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Seq == b.Seq && float64(a.Nonce) == float64(b.Nonce)
+		})},
 		{name: "TTLs wrap around", check: "malformed/acquire-for-the-largest-ttl", handle: after(acq, lease.CodeGranted, func(now time.Duration, _, r row, rep *lease.Reply) row {
 			r.Expires = now + rep.TTL
 			return r
@@ -670,39 +715,38 @@ func faults() []fault {
 		{name: "an ended context says lost", check: "malformed/renew-under-an-ended-context", ended: func(lease.Op) error { return lease.ErrNotHeld }},
 		{name: "an ended context says invalid", check: "malformed/release-under-an-ended-context", ended: func(lease.Op) error { return &lease.InvalidError{} }},
 	}
-	for name, fold := range map[string]func(string) string{
-		"in-another-case":                  strings.ToLower,
-		"with-a-space-at-the-end":          func(s string) string { return strings.TrimRight(s, " ") },
-		"with-a-space-at-the-beginning":    strings.TrimSpace,
-		"with-a-newline-at-the-end":        strings.TrimSpace,
-		"with-quotes":                      func(s string) string { return strings.ReplaceAll(s, "''", "'") },
-		"with-double-quotes":               func(s string) string { return strings.ReplaceAll(s, `\"`, `"`) },
-		"with-a-slash":                     func(s string) string { return strings.Split(s, "/")[0] },
-		"with-a-slash-at-the-end":          func(s string) string { return strings.TrimRight(s, "/") },
-		"that-is-a-path":                   func(s string) string { return strings.TrimPrefix(s, "../") },
-		"that-is-a-longer-one's-beginning": func(s string) string { return s[:min(len(s), 7)] },
-		"with-a-percent-sign":              func(s string) string { return strings.ReplaceAll(s, "%2F", "/") },
-		"that-is-a-pattern":                func(s string) string { return strings.ReplaceAll(s, "%", "x") },
-		"that-is-a-format":                 func(s string) string { return strings.ReplaceAll(s, "%s", "%d") },
-		"with-a-colon":                     func(s string) string { return strings.Split(s, ":")[0] },
-		"with-a-nul":                       func(s string) string { return strings.Split(s, "\x00")[0] },
-		"that-a-nul-ends":                  func(s string) string { return strings.Split(s, "\x00")[0] },
-		"of-10-kB":                         func(s string) string { return s[:min(len(s), 4096)] },
-		"of-300-bytes":                     func(s string) string { return s[:min(len(s), 255)] },
-		"in-another-unicode-form":          func(s string) string { return strings.ReplaceAll(s, "e\u0301", "\u00e9") },
-		"that-is-not-utf-8":                func(s string) string { return strings.ToValidUTF8(s, "?") },
+	resources := map[string]func(string) string{
+		"in-another-case":               strings.ToLower,
+		"with-a-space-at-the-end":       func(s string) string { return strings.TrimRight(s, " ") },
+		"with-a-space-at-the-beginning": strings.TrimSpace,
+		"with-a-newline-at-the-end":     strings.TrimSpace,
+		"with-quotes":                   func(s string) string { return strings.ReplaceAll(s, "''", "'") },
+		"with-double-quotes":            func(s string) string { return strings.ReplaceAll(s, `\"`, `"`) },
+		"with-a-slash":                  func(s string) string { return strings.Split(s, "/")[0] },
+		"with-a-slash-at-the-end":       func(s string) string { return strings.TrimRight(s, "/") },
+		"that-is-a-path":                func(s string) string { return strings.TrimPrefix(s, "../") },
+		"that-another-begins-with":      func(s string) string { return s[:min(len(s), 7)] },
+		"with-a-percent-sign":           func(s string) string { return strings.ReplaceAll(s, "%2F", "/") },
+		"that-is-a-pattern":             func(s string) string { return strings.ReplaceAll(s, "%", "x") },
+		"that-is-a-format":              func(s string) string { return strings.ReplaceAll(s, "%s", "%d") },
+		"with-a-colon":                  func(s string) string { return strings.Split(s, ":")[0] },
+		"with-a-nul":                    func(s string) string { return strings.Split(s, "\x00")[0] },
+		"that-a-nul-ends":               func(s string) string { return strings.Split(s, "\x00")[0] },
+		"of-ten-kilobytes":              func(s string) string { return s[:min(len(s), 4096)] },
+		"of-300-bytes":                  func(s string) string { return s[:min(len(s), 255)] },
+		"in-another-unicode-form":       func(s string) string { return strings.ReplaceAll(s, "e\u0301", "\u00e9") },
+		"that-is-not-utf-8":             func(s string) string { return strings.ToValidUTF8(s, "?") },
 		"without-a-name": func(s string) string {
 			if s == "" {
 				return lock
 			}
 			return s
 		},
-	} {
-		fs = append(fs, fault{name: "resources: " + name, check: "malformed/resource-" + name, resource: fold})
 	}
-	for name, fold := range map[string]func(h *lease.Holder){
-		"with-another-nonce":           func(h *lease.Holder) { h.Nonce = 0 },
-		"with-a-nonce-of-64-bits":      func(h *lease.Holder) { h.Nonce = uint64(math.Float64frombits(math.Float64bits(float64(h.Nonce >> 1)))) },
+	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		fs = append(fs, fault{name: "resources: " + name, check: "malformed/resource-" + name, resource: resources[name]})
+	}
+	holders := map[string]func(h *lease.Holder){
 		"with-a-large-sequence-number": func(h *lease.Holder) { h.Seq = uint64(float64(h.Seq)) },
 		"with-digits-that-move": func(h *lease.Holder) {
 			if h.Node == "a1" {
@@ -722,9 +766,10 @@ func faults() []fault {
 		"with-a-slash":            func(h *lease.Holder) { h.Node = strings.Split(h.Node, "/")[0] },
 		"in-another-unicode-form": func(h *lease.Holder) { h.Node = strings.ReplaceAll(h.Node, "e\u0301", "\u00e9") },
 		"with-a-nul":              func(h *lease.Holder) { h.Node = strings.Split(h.Node, "\x00")[0] },
-		"of-10-kB":                func(h *lease.Holder) { h.Node = h.Node[:min(len(h.Node), 4096)] },
-	} {
-		fs = append(fs, fault{name: "holders: " + name, check: "malformed/holder-" + name, holder: func(h lease.Holder) lease.Holder { fold(&h); return h }})
+		"of-ten-kilobytes":        func(h *lease.Holder) { h.Node = h.Node[:min(len(h.Node), 4096)] },
+	}
+	for _, name := range slices.Sorted(maps.Keys(holders)) {
+		fs = append(fs, fault{name: "holders: " + name, check: "malformed/holder-" + name, holder: func(h lease.Holder) lease.Holder { holders[name](&h); return h }})
 	}
 	return fs
 }

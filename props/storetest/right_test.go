@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -206,21 +207,15 @@ func functions(m *lease.Memory) kit.Funcs {
 	}
 }
 
-func all(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
-	var checks []kit.Check
-	checks = append(checks, Rules(open, o)...)
-	checks = append(checks, Malformed(open, o)...)
-	checks = append(checks, Watch(open, o)...)
-	return append(checks, Lockstep(open, o, e)...)
-}
-
 func TestRightStoresPassEverything(t *testing.T) {
-	for name, v := range variants() {
+	variants := variants()
+	for _, name := range slices.Sorted(maps.Keys(variants)) {
+		v := variants[name]
 		t.Run(name, func(t *testing.T) {
 			if err := v.o.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range all(v.open, v.o, kit.Effort{Seed: 1}) {
+			for _, c := range Checks(v.open, v.o, kit.Effort{Seed: 1}) {
 				out := c.Run()
 				switch {
 				case out.Failure != nil:
