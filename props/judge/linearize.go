@@ -17,16 +17,21 @@ const maxMemory = 256 << 20
 // History is what the clients of a run could have recorded, with what the
 // observer knows besides: how the store's clock ran, and what became of
 // requests whose answer was lost.
-func History(name string, events []model.Event, cfg *sim.Config) linearizability.History {
-	h := linearizability.FromTrace(witnessed(events), sim.Names(), Meta(events, cfg))
+func History(name string, events []model.Event, cfg *sim.Config, p model.Promise) linearizability.History {
+	h := linearizability.FromTrace(witnessed(events), sim.Names(), Meta(events, cfg, p))
 	h.Name = name
 	return h
 }
 
-// Meta is what the recording of a run promises of it.
-func Meta(events []model.Event, cfg *sim.Config) linearizability.Meta {
+// Meta is what the recording of a run promises of it, where the store promises
+// p; what it says of the lock delay is in cfg.
+func Meta(events []model.Event, cfg *sim.Config, p model.Promise) linearizability.Meta {
 	m := linearizability.DefaultMeta()
-	m.First, m.LockDelay, m.Late = max(cfg.FirstToken, 1), int64(cfg.Lease.LockDelay), 0
+	m.First, m.LockDelay, m.Late = max(cfg.FirstToken, 1), int64(cfg.Lease.LockDelay), p.Slack()
+	m.RenewAfterLapse = p.RenewAfterLapse
+	if p.Tokens == model.TokensRising {
+		m.Tokens = linearizability.TokensRising
+	}
 	for i := range events {
 		e := &events[i]
 		if e.Node != sim.StoreNode {
@@ -36,7 +41,7 @@ func Meta(events []model.Event, cfg *sim.Config) linearizability.Meta {
 		case model.KindDrift:
 			// Its readings are whole ns, so that a TTL may be one off.
 			m.Drift = max(m.Drift, 1000*max(e.Value-1_000_000, 1_000_000-e.Value))
-			m.Early, m.Late = max(m.Early, 1), max(m.Late, 1)
+			m.Early, m.Late = max(m.Early, 1), max(m.Late, p.Slack()+1)
 		case model.KindFreeze:
 			m.Drift = maxDrift // its clock stands still
 		}
@@ -91,8 +96,8 @@ func witnessed(events []model.Event) []model.Event {
 // Linearize says whether the history of a run is explained by the timed lease
 // and, unless writes were guarded by the lease itself, by the fenced storage.
 // It is unknown where the search ran out of memory.
-func Linearize(events []model.Event, cfg *sim.Config) linearizability.Result {
-	h := History("run", events, cfg)
+func Linearize(events []model.Event, cfg *sim.Config, p model.Promise) linearizability.Result {
+	h := History("run", events, cfg, p)
 	if len(h.Events) == 0 {
 		return linearizability.Holds
 	}

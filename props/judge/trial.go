@@ -57,7 +57,7 @@ func (t *Trial) Run(src sim.Source, p *sim.Profile, minSteps, maxSteps int) (*Fa
 	violated, first := world.Violated(), world.First()
 	if trace != nil && violated == 0 {
 		t.Histories++
-		switch Linearize(trace.Events, &cfg) {
+		switch Linearize(trace.Events, &cfg, t.Subject.Promise()) {
 		case linearizability.Violated:
 			violated, first = unexplained(int64(world.Now()))
 		case linearizability.Unknown:
