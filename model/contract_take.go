@@ -164,6 +164,9 @@ func (c *Contract) released(q *Ask, a *Said) Rule {
 		return anyRule
 	}
 	c.free(released)
+	if a.Holder != (Owner{}) || a.Remaining != 0 {
+		return RuleReleaseFrees
+	}
 	return unless(a.Token == 0 || a.Token == c.token, RuleReleaseToken)
 }
 

@@ -62,11 +62,12 @@ func contractAnswers(q Ask, last uint64) func(yield func(Said) bool) {
 
 // The timed specification follows sets of zones, and shares nothing with the
 // contract but the rules. Where every instant is known, and no TTL is rounded,
-// both must allow the very same answers.
+// both must allow the very same answers. The one exception is where the contract
+// blurs: there it may allow more, and must not allow less.
 func TestContractAllowsWhatTheTimedSpecificationAllows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[Code][2]int{}
-	for range 3_000 {
+	for range 1_000 {
 		p := Promise{Terse: true, Tokens: TokenRule(r.IntN(2)), Late: []int64{0, 0, 2, 5}[r.IntN(4)],
 			LockDelay: []int64{0, 0, 3, 7}[r.IntN(4)], RenewAfterLapse: r.IntN(4) == 0}
 		timed := TimedParams{Tokens: p.Tokens, First: 1, Late: p.Late, LockDelay: p.LockDelay, RenewAfterLapse: p.RenewAfterLapse}
@@ -79,12 +80,11 @@ func TestContractAllowsWhatTheTimedSpecificationAllows(t *testing.T) {
 		}
 		now, last := int64(10), uint64(0)
 		var path []any
+		lax := false
 		for range 40 {
 			switch r.IntN(10) {
 			case 0:
-				if blurred(&c) {
-					continue
-				}
+				lax = lax || blurs(&c)
 				c.Restart(now)
 				states = step(TimedOp{Kind: TimedRestart, Call: now, Return: now})
 				path = append(path, "restart")
@@ -107,14 +107,14 @@ func TestContractAllowsWhatTheTimedSpecificationAllows(t *testing.T) {
 				next := c
 				b, broken := next.Judge(q, a)
 				legal := len(step(timedOf(q, a))) > 0
-				if legal == broken {
+				if legal == broken && (legal || !lax) {
 					t.Fatalf("%+v\n%+v\n%+v answered %+v: timed specification allows it: %t, contract: %v (want %s)\ncontract %+v\ntimed %+v",
 						p, path, q, a, legal, b.Rule, b.Want, c, states)
 				}
 				n := seen[a.Code]
 				if broken {
 					n[0]++
-				} else {
+				} else if legal {
 					n[1]++
 					ok, after = append(ok, a), append(after, next)
 				}
@@ -138,10 +138,8 @@ func TestContractAllowsWhatTheTimedSpecificationAllows(t *testing.T) {
 	}
 }
 
-// blurred reports whether a restart now would make the contract laxer than the
-// timed specification: with renewals after a lapse, a restart after a refusal
-// to a third party leaves open whether the tenure goes on or was renewed anew,
-// and the contract keeps one interval for both.
-func blurred(c *Contract) bool {
-	return c.Promise.RenewAfterLapse && c.runs && c.nlapses > 0
-}
+// blurs reports whether a restart now makes the contract laxer than the timed
+// specification: with renewals after a lapse, a refusal to a third party and
+// then a restart leave open whether the tenure goes on or may be revived, and
+// the contract keeps one interval for the ends of both.
+func blurs(c *Contract) bool { return c.Promise.RenewAfterLapse && c.runs && c.nlapses > 0 }

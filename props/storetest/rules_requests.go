@@ -298,7 +298,7 @@ var requestRules = []rule{
 		acquire a {T}
 		acquire a {T} on q
 		release a
-		acquire b {T}
 		release a on q
+		acquire b {T}
 		acquire b {T} on q`},
 }

@@ -128,7 +128,7 @@ var restartRules = []rule{
 		restart
 		advance {T-1ns}
 		acquire b {T}`},
-	{"restarts/a-lease-nobody-ever-held-is-free", []model.Rule{model.RuleAcquireFree}, restarts, `
+	{"restarts/a-lease-nobody-ever-held-is-free", nil, restarts, `
 		acquire a {T}
 		restart
 		acquire b {T} on q`},

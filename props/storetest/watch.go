@@ -67,6 +67,7 @@ func (p *probe) hinted(hints <-chan struct{}, limit time.Duration) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	p.note("c waits for a hint")
+	p.lab.Settle()
 	select {
 	case _, open := <-hints:
 		if !open {
