@@ -42,9 +42,9 @@ func Run(s *sim.Schedule, subject sim.Subject, want model.Set) Result {
 	}
 	r := Result{Result: s.Run(subject, options(want, trace))}
 	if trace != nil && r.Violated == 0 {
-		switch Linearize(trace.Events, &s.Config, subject.Promise()) {
+		switch result, v := linearize(trace.Events, &s.Config, subject.Promise()); result {
 		case linearizability.Violated:
-			r.Violated, r.First = unexplained(int64(r.World.Now()))
+			r.Violated, r.First = model.SetOf(model.Linearizability), v
 		case linearizability.Unknown:
 			r.Undecided = true
 		}
@@ -58,10 +58,6 @@ func Trace(s *sim.Schedule, subject sim.Subject, want model.Set) *sim.Trace {
 	var trace sim.Trace
 	s.Run(subject, options(want, &trace))
 	return &trace
-}
-
-func unexplained(at int64) (model.Set, model.Violation) {
-	return model.SetOf(model.Linearizability), model.Violation{Invariant: model.Linearizability, At: at}
 }
 
 func options(want model.Set, trace *sim.Trace) sim.Options {

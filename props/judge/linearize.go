@@ -1,7 +1,7 @@
 package judge
 
 import (
-	"context"
+	"math/bits"
 
 	"fencepost/linearizability"
 	"fencepost/model"
@@ -27,7 +27,7 @@ func History(name string, events []model.Event, cfg *sim.Config, p model.Promise
 // p; what it says of the lock delay is in cfg.
 func Meta(events []model.Event, cfg *sim.Config, p model.Promise) linearizability.Meta {
 	m := linearizability.DefaultMeta()
-	m.First, m.LockDelay, m.Late = max(cfg.FirstToken, 1), int64(cfg.Lease.LockDelay), p.Slack()
+	m.First, m.LockDelay, m.Late = max(cfg.FirstToken, 1), int64(cfg.Lease.LockDelay), 0
 	m.RenewAfterLapse = p.RenewAfterLapse
 	if p.Tokens == model.TokensRising {
 		m.Tokens = linearizability.TokensRising
@@ -41,13 +41,31 @@ func Meta(events []model.Event, cfg *sim.Config, p model.Promise) linearizabilit
 		case model.KindDrift:
 			// Its readings are whole ns, so that a TTL may be one off.
 			m.Drift = max(m.Drift, 1000*max(e.Value-1_000_000, 1_000_000-e.Value))
-			m.Early, m.Late = max(m.Early, 1), max(m.Late, p.Slack()+1)
+			m.Early, m.Late = max(m.Early, 1), max(m.Late, 1)
 		case model.KindFreeze:
 			m.Drift = maxDrift // its clock stands still
 		}
 	}
 	m.Drift = min(m.Drift, maxDrift)
+	// The slack is of the store's clock, Late of true time.
+	if slack, ok := stretch(p.Slack(), m.Drift); ok {
+		m.Late += slack
+	} else {
+		m.Late = linearizability.Unbounded
+	}
 	return m
+}
+
+// stretch is how long at most d takes on a clock that is slow by ppb parts per
+// billion; false if that is more than can be told.
+func stretch(d, ppb int64) (int64, bool) {
+	rate := uint64(1e9 - ppb)
+	hi, lo := bits.Mul64(uint64(d), 1e9)
+	if hi >= rate {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, rate)
+	return int64(q) + 1, q < 1<<62
 }
 
 // witnessed settles the outcomes that clients do not know but the observer
@@ -89,34 +107,6 @@ func witnessed(events []model.Event) []model.Event {
 			returned[e.Req] = true // a second answer is nobody's
 		}
 		out = append(out, e)
-	}
-	return out
-}
-
-// Linearize says whether the history of a run is explained by the timed lease
-// and, unless writes were guarded by the lease itself, by the fenced storage.
-// It is unknown where the search ran out of memory.
-func Linearize(events []model.Event, cfg *sim.Config, p model.Promise) linearizability.Result {
-	h := History("run", events, cfg, p)
-	if len(h.Events) == 0 {
-		return linearizability.Holds
-	}
-	o := linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelFencepost}, Memory: maxMemory}
-	if cfg.Storage == sim.StorageCompareAndSwap {
-		o.Model.Name, o.Ignore = linearizability.ModelLease, []string{"write", "read", "fence"}
-	}
-	v, err := linearizability.Check(context.Background(), h, o)
-	if err != nil {
-		panic(err) // a history made of a trace is well-formed
-	}
-	out := linearizability.Holds
-	for _, p := range v.Partitions {
-		switch p.Result {
-		case linearizability.Violated:
-			return linearizability.Violated
-		case linearizability.Unknown:
-			out = linearizability.Unknown
-		}
 	}
 	return out
 }

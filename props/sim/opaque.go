@@ -39,7 +39,7 @@ type Opaque interface {
 
 // Live is a lease store that runs, as one process after the other.
 type Live interface {
-	// Store is that of the running process.
+	// Store is that of the running process. It is asked for once for each call.
 	Store() lease.Store
 	// Advance moves the clock of the running process, and returns once what is
 	// due by it is done.
