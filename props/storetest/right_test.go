@@ -233,7 +233,7 @@ func functions(m *lease.Memory) kit.Funcs {
 	}
 }
 
-func TestRightStoresPassEverything(t *testing.T) {
+func TestRightStoresPassAllThatAsksOneThingAtATime(t *testing.T) {
 	variants := variants()
 	for _, name := range slices.Sorted(maps.Keys(variants)) {
 		v := variants[name]
@@ -241,7 +241,7 @@ func TestRightStoresPassEverything(t *testing.T) {
 			if err := v.o.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range Checks(v.open, v.o, kit.Effort{Seed: 1}) {
+			for _, c := range slices.Concat(sequential(v.open, v.o), Watch(v.open, v.o), Lockstep(v.open, v.o, kit.Effort{Seed: 1})) {
 				out := c.Run()
 				switch {
 				case out.Failure != nil:
