@@ -184,6 +184,13 @@ func variants() map[string]struct {
 		}), kit.Options{Granularity: 1500 * time.Millisecond, MinTTL: 700 * time.Millisecond}},
 		"days": {shape(24*time.Hour, func(s *shaped) { s.ttl = upTo(24 * time.Hour) }),
 			kit.Options{Granularity: 24 * time.Hour, MinTTL: 24 * time.Hour, LockDelay: 24 * time.Hour, Late: 24 * time.Hour}},
+		"caps TTLs": {shape(0, func(s *shaped) { s.ttl = func(d time.Duration) time.Duration { return min(d, 15*time.Second) } }), kit.Options{}},
+		"renews lapsed": {fault{handle: on(lease.OpRenew, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status != lease.Free && q.Holder == r.Holder && q.Token == r.Token && q.TTL > 0 {
+				r.Status, r.Expires = lease.Running, max(r.Expires, now+1)
+			}
+			return r.Handle(now, 0, q)
+		})}.open(), kit.Options{RenewAfterLapse: true}},
 		"rising tokens":       {shape(0, func(s *shaped) { s.token = 17 }), kit.Options{Tokens: model.TokensRising}},
 		"next, said rising":   {memory, kit.Options{Tokens: model.TokensRising}},
 		"terse":               {shape(0, func(s *shaped) { s.terse = true }), kit.Options{Terse: true}},
@@ -226,7 +233,7 @@ func functions(m *lease.Memory) kit.Funcs {
 	}
 }
 
-func TestRightStoresPassEverything(t *testing.T) {
+func TestRightStoresPassAllThatAsksOneThingAtATime(t *testing.T) {
 	variants := variants()
 	for _, name := range slices.Sorted(maps.Keys(variants)) {
 		v := variants[name]
@@ -234,7 +241,7 @@ func TestRightStoresPassEverything(t *testing.T) {
 			if err := v.o.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range Checks(v.open, v.o, kit.Effort{Seed: 1}) {
+			for _, c := range slices.Concat(sequential(v.open, v.o), Watch(v.open, v.o), Lockstep(v.open, v.o, kit.Effort{Seed: 1})) {
 				out := c.Run()
 				switch {
 				case out.Failure != nil:
