@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +79,14 @@ var breaches = []struct {
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerB, 10, granted(ownerB, 1, 10)),
 	}, "refused as held: a holds it under token 1 for another 6s"},
+	{RuleAcquireHeld, Promise{}, []turn{ // at once, and be the TTL ever so short
+		acquire(0, ownerA, 1e-9, granted(ownerA, 1, 1e-9)),
+		acquire(0, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 1ns"},
+	{RuleNamesHolder, Promise{}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(12, ownerA, 10, held(ownerB, 1, 6)),
+	}, "granted under token 2: a's tenure lapsed 2s ago"},
 	{RuleNamesHolder, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerB, 10, held(Owner{}, 1, 6)),
@@ -106,6 +115,14 @@ var breaches = []struct {
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerA, 10, held(ownerA, 1, 6)),
 	}, "granted again: a holds it under token 1 for another 6s"},
+	{RuleAcquireAgain, Promise{}, []turn{ // late in the TTL, too
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(6, ownerA, 10, granted(ownerA, 2, 10)),
+	}, "granted again: a holds it under token 1 for another 4s"},
+	{RuleAcquireAgain, Promise{}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(6, ownerA, 10, granted(ownerA, 3, 10)),
+	}, "granted again: a holds it under token 1 for another 4s"},
 	{RuleTokenNext, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(10, ownerB, 10, granted(ownerB, 3, 10)),
@@ -158,6 +175,12 @@ var breaches = []struct {
 		get(11, free),
 		acquire(12, ownerB, 10, held(ownerA, 1, 10)),
 	}, "granted under token 2: a's tenure has lapsed, as was told"},
+	{RuleLapseFinal, Promise{}, []turn{ // told after a restart, not before
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		get(11, free),
+		get(12, held(ownerA, 1, 9)),
+	}, "nobody has it: a's tenure has lapsed, as was told"},
 	{RuleRenewHolder, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		renew(4, ownerB, 1, 10, granted(ownerB, 1, 10)),
@@ -172,6 +195,11 @@ var breaches = []struct {
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		renew(10, ownerA, 1, 10, granted(ownerA, 1, 10)),
 	}, "refused as lapsed: a's tenure lapsed just now"},
+	{RuleRenewHeld, Promise{}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, free),
+		renew(12, ownerA, 1, 10, granted(ownerA, 1, 10)),
+	}, "refused as lapsed: a's tenure has lapsed, as was told"},
 	{RuleRenewHeld, Promise{RenewAfterLapse: true}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		renew(11, ownerA, 1, 10, granted(ownerA, 1, 10)),
@@ -201,6 +229,22 @@ var breaches = []struct {
 		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
 		acquire(3, ownerB, 10, granted(ownerB, 2, 10)),
 	}, "refused as held: a holds it under token 1 for another 7s, as granted before the shorter TTL"},
+	{RuleRenewProlongs, Promise{}, []turn{ // a refusal that counts from the old expiry
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(4, ownerA, 1, 10, granted(ownerA, 1, 10)),
+		acquire(5, ownerB, 10, held(ownerA, 1, 5)),
+	}, "refused as held: a holds it under token 1 for another 9s"},
+	{RuleNeverShortens, Promise{}, []turn{ // a refusal that counts to the new expiry
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		acquire(2, ownerB, 10, held(ownerA, 1, 1)),
+	}, "refused as held: a holds it under token 1 for another 8s"},
+	{RuleNeverShortens, Promise{}, []turn{ // the tenure outlived a restart before
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		get(4, free),
+	}, "held: a holds it under token 1 for another 6s, as granted before the shorter TTL"},
 	{RuleReleaseHolder, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		release(4, ownerB, 1, done),
@@ -263,6 +307,11 @@ var breaches = []struct {
 		crash(0),
 		get(4, free),
 	}, "held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
+	{RuleRestartTenure, Promise{}, []turn{ // a refusal that counts to the old expiry
+		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(105),
+		acquire(105, ownerB, 10, held(ownerA, 1, 5)),
+	}, "refused as held: a holds it under token 1 for another 10s, its whole TTL since the restart"},
 	{RuleRestartCounter, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		release(1, ownerA, 1, done),
@@ -287,11 +336,22 @@ var breaches = []struct {
 		crash(0),
 		acquire(1, ownerB, 10, held(ownerA, 1, 9)),
 	}, "granted under token 2: a released it"},
+	{RuleRestartRelease, Promise{LockDelay: 3 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		release(1, ownerA, 1, done),
+		crash(0),
+		acquire(1, ownerB, 10, delayed(2)),
+	}, "granted under token 2: a released it"},
 	{RuleRestartEnds, Promise{}, []turn{
 		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
 		crash(0),
 		acquire(10, ownerB, 10, held(ownerA, 1, 100)),
 	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartEnds, Promise{}, []turn{ // a refusal that counts to the old expiry
+		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		acquire(4, ownerB, 10, held(ownerA, 1, 106)),
+	}, "refused as held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
 	{RuleDeleteFrees, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		remove(),
@@ -439,6 +499,26 @@ var tolerances = []struct {
 		crash(0),
 		get(1, held(ownerA, 1, 9)),
 		get(10, free),
+	}},
+	{"a tenure that may be over is renewed, and had been over", Promise{RenewAfterLapse: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(11, ownerB, 1, 10, lost),
+		crash(0),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		get(4, free),
+	}},
+	{"a tenure that may be over is renewed, and had not been over", Promise{RenewAfterLapse: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(11, ownerB, 1, 10, lost),
+		crash(0),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		get(4, held(ownerA, 1, 6)),
+	}},
+	{"no token is left, and the store wrote down the lapse", Promise{Tokens: TokensRising}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, math.MaxUint64, 10)),
+		acquire(11, ownerB, 10, invalid),
+		crash(0),
+		get(1, free),
 	}},
 	{"a malformed request is refused for what else is true", Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),

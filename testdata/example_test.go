@@ -34,6 +34,7 @@ func TestWrongStoresOfTheExampleAreConvicted(t *testing.T) {
 		"Seconds": {"rules/held-until-the-last-nanosecond-of-a-tenth"},
 		"Clock":   {"rules/lapses-at-the-instant"},
 		"Counter": {"restarts/the-counter-stays-after-a-release"},
+		"Client":  {"belief/ends-while-a-call-hangs"},
 		"Shorten": {"rules/renew-with-a-shorter-ttl-never-shortens"},
 	})
 }

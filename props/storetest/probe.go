@@ -103,11 +103,11 @@ func (p *probe) story(want string) []string {
 		out = append(out, strings.TrimRight(fmt.Sprintf("%*v  %-*s  %s", instants, l.at, asks, l.asked, l.answer), " "))
 	}
 	last := &out[len(out)-1]
-	if mark := "  ◄ " + want; utf8.RuneCountInString(*last+mark) <= storyWidth {
-		*last += mark
+	*last += "  ◄"
+	if why := " expected: " + want; utf8.RuneCountInString(*last+why) <= storyWidth {
+		*last += why
 	} else {
-		*last += "  ◄"
-		out = append(out, strings.Repeat(" ", instants)+mark)
+		out = append(out, strings.Repeat(" ", instants)+" "+why)
 	}
 	return out
 }

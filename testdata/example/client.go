@@ -103,15 +103,16 @@ func (c *Client) term(ctx context.Context, grant lease.Grant, deadline time.Time
 	}
 }
 
-// renew renews once, and tells renewals of it while ctx has not ended.
-func (c *Client) renew(ctx context.Context, grant lease.Grant, renewals chan<- renewal) {
+// renew renews once, and tells renewals of it while the work goes on, however
+// late: that the lease is lost is never too late to know.
+func (c *Client) renew(work context.Context, grant lease.Grant, renewals chan<- renewal) {
 	sent := time.Now()
-	g, err := call(ctx, c.pace(), func(ctx context.Context) (lease.Grant, error) {
-		return c.Store.Renew(ctx, c.Resource, grant.Holder, grant.Token, c.TTL)
-	})
+	ctx, cancel := context.WithTimeout(work, c.pace())
+	defer cancel()
+	g, err := c.Store.Renew(ctx, c.Resource, grant.Holder, grant.Token, c.TTL)
 	select {
 	case renewals <- renewal{sent, g.TTL, err}:
-	case <-ctx.Done():
+	case <-work.Done():
 	}
 }
 
