@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -139,13 +140,17 @@ func (s noting) Snapshot() []byte {
 // Sequences leave out what cannot show anything new, and states are followed
 // once: either way the store gets into the same states.
 func TestSequencesAndSnapshotsReachTheSameStates(t *testing.T) {
+	depth, atLeast := 3, 10
+	if os.Getenv("FENCEPOST_LONG") != "" {
+		depth, atLeast = 5, 40
+	}
 	for _, o := range []kit.Options{{}, {LockDelay: 5 * time.Second}} {
 		r := rig{delay: o.LockDelay}
 		played, restored := map[string]bool{}, map[string]bool{}
-		x := Explore(t.Context(), func(e kit.Env) lease.Store { return closing{r.open(e).(*rigged), played} }, o, ExploreOptions{Depth: 4})
+		x := Explore(t.Context(), func(e kit.Env) lease.Store { return closing{r.open(e).(*rigged), played} }, o, ExploreOptions{Depth: depth})
 		r.snap = true
-		y := Explore(t.Context(), func(e kit.Env) lease.Store { return noting{r.open(e).(snapped), restored} }, o, ExploreOptions{Depth: 4})
-		if x.Depth != 4 || y.Depth != 4 || len(played) < 20 || !maps.Equal(played, restored) {
+		y := Explore(t.Context(), func(e kit.Env) lease.Store { return noting{r.open(e).(snapped), restored} }, o, ExploreOptions{Depth: depth})
+		if x.Depth != depth || y.Depth != depth || len(played) < atLeast || !maps.Equal(played, restored) {
 			t.Errorf("%d states of %v, and %d of %v", len(played), x, len(restored), y)
 		}
 	}

@@ -17,9 +17,10 @@ const minimizeRuns = 2_000
 // are. It plays at most 2,000 scripts, each against a fresh store, and does the
 // same every time.
 //
-// What is left breaks another rule in two cases, where that one says better
-// what is wrong. A rule about restarts, deletions or renewals that prolong gives
-// way to one that is broken without. And one about what a refusal says of the holder or the time
+// What is left breaks another rule where that one says better what is wrong. A
+// rule about restarts, deletions or renewals that prolong gives way to one that
+// is broken without; that two hold the lease at once, to one that says how it
+// came to that. And one about what a refusal says of the holder or the time
 // left gives way to what follows from believing it, such as two holders at once.
 //
 // It is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
@@ -56,6 +57,12 @@ func (m *minimizer) instead(b model.Rule, steps []Step) bool {
 	}
 	var needs Kind
 	switch m.rule {
+	case model.RuleAcquireHeld, model.RuleRemaining, model.RuleGet:
+		switch b { // why, and not only that
+		case model.RuleNotEarly, model.RuleRenewProlongs, model.RuleNeverShortens, model.RuleRestartTenure:
+			return true
+		}
+		return false
 	case model.RuleRestartCounter, model.RuleRestartTenure, model.RuleRestartLapse, model.RuleRestartRelease, model.RuleRestartEnds:
 		needs = Restart
 	case model.RuleDeleteCounter, model.RuleDeleteFrees:
