@@ -89,7 +89,10 @@ func (l *Lab[T]) Restart() {
 
 func (l *Lab[T]) crash() {
 	l.cancel()
-	close(any(l.thing))
+	thing := l.thing
+	// A process that dies dies once, also where the next one cannot be opened.
+	l.thing = *new(T)
+	close(any(thing))
 }
 
 // Close ends the process and discards its durable state.

@@ -83,10 +83,10 @@ func (g *generator) step() Step {
 	case Acquire:
 		s.Who, s.TTL = g.candidate(a), g.ttl()
 	case Renew:
-		s.Who, s.Token = g.claim(a)
+		s.Who, s.Token = g.claim(on)
 		s.TTL = g.ttl()
 	case Release:
-		s.Who, s.Token = g.claim(a)
+		s.Who, s.Token = g.claim(on)
 	case Advance:
 		s.D, s.On = g.passage(a), 0
 	case Restart:
@@ -158,11 +158,8 @@ func (g *generator) next(node uint8) Who {
 }
 
 // claim is who says that it holds a lease, and under which token.
-func (g *generator) claim(a *aim) (Who, Ref) {
-	grants := g.p.leases[0].grants
-	if a == &g.aims[1] {
-		grants = g.p.leases[1].grants
-	}
+func (g *generator) claim(on uint8) (Who, Ref) {
+	a, grants := &g.aims[on], g.p.leases[on].grants
 	past := grants[g.r.n(len(grants))].who
 	holder := a.holder
 	if holder.Node == 0 {

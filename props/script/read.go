@@ -94,7 +94,7 @@ func (d *reader) token(field string) (json.Token, error) {
 	return t, nil
 }
 
-func (d *reader) text1(field string) (string, error) {
+func (d *reader) str(field string) (string, error) {
 	t, err := d.token(field)
 	if err != nil {
 		return "", err
@@ -139,21 +139,24 @@ func (d *reader) object(field, prefix string, each func(name string) error) erro
 }
 
 // list reads the strings of an array, at most MaxSteps.
-func (d *reader) list(field string, each func(where, s string) error) error {
+func (d *reader) list(field string, each func(string) error) error {
 	if err := d.open(field, '[', "an array"); err != nil {
 		return err
 	}
 	for n := 0; d.dec.More(); n++ {
-		where := fmt.Sprintf("%s[%d]", field, n)
-		s, err := d.text1(where)
+		s, err := d.str(field)
+		var bad *FileError
+		switch {
+		case errors.As(err, &bad):
+			bad.Field = fmt.Sprintf("%s[%d]", field, n)
+			return bad
+		case n == MaxSteps:
+			err = fmt.Errorf("there are at most %d", MaxSteps)
+		default:
+			err = each(s)
+		}
 		if err != nil {
-			return err
-		}
-		if n == MaxSteps {
-			return d.fail(where, "there are at most %d", MaxSteps)
-		}
-		if err := each(where, s); err != nil {
-			return err
+			return d.fail(fmt.Sprintf("%s[%d]", field, n), "%v", err)
 		}
 	}
 	_, err := d.token(field)
@@ -173,30 +176,27 @@ func (d *reader) contents() (Contents, error) {
 			}
 			return err
 		case "kind":
-			kind, err := d.text1(name)
+			kind, err := d.str(name)
 			if err == nil && kind != FileKind {
 				err = d.fail(name, "%q is not %q: this is another kind of file", clip(kind), FileKind)
 			}
 			return err
 		case "name":
-			c.Name, err = d.text1(name)
+			c.Name, err = d.str(name)
 		case "shows":
-			c.Shows, err = d.text1(name)
+			c.Shows, err = d.str(name)
 		case "test":
-			c.Test, err = d.text1(name)
+			c.Test, err = d.str(name)
 		case "options":
 			c.Options, err = d.options()
 		case "steps":
-			err = d.list(name, func(where, s string) error {
+			err = d.list(name, func(s string) error {
 				step, err := ParseStep(s)
-				if err != nil {
-					return d.fail(where, "%v", err)
-				}
 				c.Steps = append(c.Steps, step)
-				return nil
+				return err
 			})
 		case "answers":
-			err = d.list(name, func(_, s string) error {
+			err = d.list(name, func(s string) error {
 				c.Answers = append(c.Answers, s)
 				return nil
 			})
@@ -231,7 +231,7 @@ func (d *reader) options() (kit.Options, error) {
 	err := d.object("options", "options.", func(name string) error {
 		field := "options." + plainName(name)
 		if name == "tokens" {
-			rule, err := d.text1(field)
+			rule, err := d.str(field)
 			if err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func (d *reader) options() (kit.Options, error) {
 		}
 		for _, f := range durations {
 			if f.name == name {
-				s, err := d.text1(field)
+				s, err := d.str(field)
 				if err != nil {
 					return err
 				}

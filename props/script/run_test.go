@@ -219,6 +219,27 @@ func TestAStoreThatCannotBeSetUpIsNoBreach(t *testing.T) {
 	}
 }
 
+// once is a store whose process dies once.
+type once struct {
+	lease.Store
+	dead chan struct{}
+}
+
+func (s once) Close() { close(s.dead) }
+
+func TestAStoreThatCannotComeBackIsClosedOnce(t *testing.T) {
+	boots := 0
+	r := Run(func(e kit.Env) lease.Store {
+		if boots++; boots == 2 {
+			panic("no way back")
+		}
+		return once{memory(e), make(chan struct{})}
+	}, kit.Options{}, Parse("restart"))
+	if r.Breach == nil || r.Breach.Rule != model.RuleAnswers {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestErrorsThatWrapARefusalAreThatRefusal(t *testing.T) {
 	wrap := rig{refusal: func(_ lease.Reply, err error) error {
 		if err != nil {
