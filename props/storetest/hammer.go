@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -67,11 +66,7 @@ func (h *hammer) close() {
 
 // wholeTTL is the shortest TTL from d on that the store has no reason to change.
 func wholeTTL(o kit.Options, d time.Duration) time.Duration {
-	d = max(d, o.MinTTL)
-	if g := o.Granularity; g > 0 {
-		d = (d + g - 1) / g * g
-	}
-	return d
+	return ceil(max(d, o.MinTTL), max(o.Granularity, 1))
 }
 
 // labRounds is for how many rounds a store lives: it never forgets a lease, and
@@ -120,15 +115,7 @@ func (c *call) returned() bool { return c.to != 0 }
 func (c *call) ok() bool { return c.returned() && c.err == nil }
 
 // refused says that the store certainly did nothing.
-func (c *call) refused() bool {
-	var held *lease.HeldError
-	var delay *lease.DelayError
-	var lapsed *lease.LapsedError
-	var lost *lease.LostError
-	var invalid *lease.InvalidError
-	return c.returned() && (errors.As(c.err, &held) || errors.As(c.err, &delay) || errors.As(c.err, &lapsed) ||
-		errors.As(c.err, &lost) || errors.As(c.err, &invalid))
-}
+func (c *call) refused() bool { return c.returned() && isRefusal(c.err) }
 
 func (h *hammer) acquire(resource string, holder lease.Holder) *call {
 	return &call{op: lease.OpAcquire, resource: resource, holder: holder, ttl: h.ttl}

@@ -119,7 +119,7 @@ func answeredIn(e *linearizability.Event) string {
 	holder := nameIn(e, "holder")
 	switch {
 	case e.Type == linearizability.Info:
-		return "error: " + oneLine(word(e, "error"))
+		return "error: " + clip(word(e, "error"))
 	case e.Type == linearizability.Fail && holder != "":
 		return "refused: held by " + holder
 	case e.Type == linearizability.Fail:

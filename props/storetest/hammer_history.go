@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"fencepost/impl/lease"
@@ -126,7 +125,7 @@ func (a *activity) outcome() kit.Outcome {
 			a.calls, a.overlapping, a.takeovers, a.refusals)}
 	}
 	if a.unknown > 0 {
-		lacks += fmt.Sprintf("; %d of %d outcomes were unknown, such as %s", a.unknown, a.calls, oneLine(a.unsure))
+		lacks += fmt.Sprintf("; %d of %d outcomes were unknown, such as %s", a.unknown, a.calls, clip(a.unsure))
 	}
 	return kit.Outcome{Unknown: fmt.Sprintf("too little was seen in %d calls: %s", a.calls, lacks)}
 }
@@ -334,5 +333,5 @@ func plainRefusal(err error, refusals ...any) error {
 			return err
 		}
 	}
-	return errors.New(oneLine(strings.ToValidUTF8(err.Error(), "?")))
+	return errors.New(clip(err.Error()))
 }

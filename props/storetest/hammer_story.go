@@ -41,47 +41,19 @@ func (c *call) asked() string {
 }
 
 func (c *call) answered() string {
-	var held *lease.HeldError
-	var delay *lease.DelayError
-	var lapsed *lease.LapsedError
-	var lost *lease.LostError
-	var invalid *lease.InvalidError
-	switch {
+	switch held, isHeld := errors.AsType[*lease.HeldError](c.err); {
 	case !c.returned():
 		return "never returned"
-	case c.err == nil && c.op == lease.OpAcquire:
-		return fmt.Sprintf("granted, token %d", c.grant.Token)
-	case c.err == nil && c.op == lease.OpRenew:
-		return "renewed"
-	case c.err == nil:
-		return "released"
-	case errors.As(c.err, &held) && held.Holder.IsZero():
-		return "refused: held"
-	case errors.As(c.err, &held):
+	case isHeld && !held.Holder.IsZero():
 		return fmt.Sprintf("refused: held by %s, token %d", named(held.Holder), held.Token)
-	case errors.As(c.err, &delay):
-		return "refused: lock delay"
-	case errors.As(c.err, &lapsed):
-		return "refused: lapsed"
-	case errors.As(c.err, &lost):
-		return "refused: not the holder"
-	case errors.As(c.err, &invalid):
-		return "refused: invalid"
+	case c.err != nil:
+		return refusal(c.err)
+	case c.op == lease.OpAcquire:
+		return fmt.Sprintf("granted, token %d", c.grant.Token)
+	case c.op == lease.OpRenew:
+		return "renewed"
 	}
-	return "error: " + oneLine(c.err.Error())
-}
-
-// oneLine is the beginning of a text, for a line of a story.
-func oneLine(s string) string {
-	const most = 60
-	s, _, cut := strings.Cut(s, "\n")
-	if r := []rune(s); len(r) > most {
-		s, cut = string(r[:most]), true
-	}
-	if cut {
-		s += "…"
-	}
-	return s
+	return "released"
 }
 
 // tell is the round as a story: when each call was made and answered, in steps.
