@@ -28,7 +28,7 @@ type Ask struct {
 	Owner Owner
 	Token uint64 // renew, release
 	TTL   int64  // acquire, renew; ns
-	At    int64  // ns
+	At    int64  // ns, from 0
 }
 
 // Said is what the store answered.
@@ -127,8 +127,9 @@ func NewContract(p Promise) Contract { return Contract{Promise: p} }
 
 // Judge takes the answer to q into account, and says which rule it breaks, if
 // any does. An answer that breaks one changes nothing: what a store with a
-// fault does next follows from no rule. Instants of requests never fall between
-// one Restart and the next. It allocates nothing unless a rule is broken.
+// fault does next follows from no rule. The instants of requests never fall
+// between one Restart and the next. It allocates nothing unless a rule is
+// broken.
 func (c *Contract) Judge(q Ask, a Said) (b Breach, broken bool) {
 	next := *c
 	rule := next.take(&q, &a)
@@ -200,6 +201,14 @@ func (c *Contract) record(t int64) {
 	if int(c.nlapses) < len(c.lapses) {
 		c.lapses[c.nlapses] = s
 		c.nlapses++
+	}
+}
+
+// mayRecord is for an answer at t that does not tell of a lapse: whoever gave it
+// may have looked all the same, and put it on record.
+func (c *Contract) mayRecord(t int64) {
+	if c.phase == tenured && c.runs && t >= c.sure {
+		c.record(t)
 	}
 }
 

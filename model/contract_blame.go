@@ -26,7 +26,7 @@ func (c *Contract) blameAcquire(q *Ask, a *Said) Rule {
 	switch a.Code {
 	case CodeGranted:
 		switch {
-		case c.mustHold(t) && same && !c.follows(a.Token):
+		case c.mustHold(t) && same && (!c.follows(a.Token) || c.blameEarly(t, rule) == RuleNotEarly):
 			return RuleAcquireAgain
 		case c.mustHold(t):
 			return c.blameEarly(t, rule)
@@ -101,7 +101,7 @@ func (c *Contract) blameGet(q *Ask, a *Said) Rule {
 // blameHeld is for an answer that takes the lease for held when it is not. The
 // rules are for what is wrong without a restart, a deletion or a lapse that was
 // told: nobody had it yet, it was released, it ran out.
-func (c *Contract) blameHeld(free, released_, ranOut Rule) Rule {
+func (c *Contract) blameHeld(free, givenBack, ranOut Rule) Rule {
 	switch c.phase {
 	case neverHeld:
 		return free
@@ -109,7 +109,7 @@ func (c *Contract) blameHeld(free, released_, ranOut Rule) Rule {
 		if c.restarted {
 			return RuleRestartRelease
 		}
-		return released_
+		return givenBack
 	case deleted:
 		return RuleDeleteFrees
 	}
@@ -162,4 +162,21 @@ func (c *Contract) blameEarly(t int64, otherwise Rule) Rule {
 		return RuleNotEarly
 	}
 	return otherwise
+}
+
+// blameRemaining is for an answer by which a tenure ends at another instant
+// than it does. The store is going to act by it, so that the rule is the one
+// that it will break then, where the instant tells which.
+func (c *Contract) blameRemaining(end int64) Rule {
+	switch {
+	case c.restarted && end > c.may:
+		return RuleRestartEnds
+	case c.restarted:
+		return RuleRestartTenure
+	case end < c.sure && end == c.promised:
+		return RuleNeverShortens
+	case end < c.sure && end == c.before && c.before > c.began:
+		return RuleRenewProlongs
+	}
+	return RuleRemaining
 }

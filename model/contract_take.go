@@ -13,7 +13,9 @@ func (c *Contract) take(q *Ask, a *Said) Rule {
 		return c.malformed(q, a)
 	}
 	if a.Code == CodeInvalid {
-		return unless(c.mayBeInvalid(q), RuleMalformed)
+		ok := c.mayBeInvalid(q)
+		c.mayRecord(q.At)
+		return unless(ok, RuleMalformed)
 	}
 	switch q.Op {
 	case OpAcquire:
@@ -213,7 +215,7 @@ func (c *Contract) remaining(t int64, a *Said, need bool) Rule {
 	if a.Remaining == 0 {
 		return unless(!need || overdue, RuleRemaining)
 	}
-	return unless(a.Remaining <= c.may-t && (overdue || a.Remaining >= c.sure-t), RuleRemaining)
+	return unless(a.Remaining <= c.may-t && (overdue || a.Remaining >= c.sure-t), c.blameRemaining(saturate(t, a.Remaining)))
 }
 
 // refusedDelayed is an acquire refused because of the lock delay.
@@ -267,9 +269,8 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return RuleRemaining
 	case mine:
 		c.lapsed(t)
-	case c.phase == tenured && c.runs && t >= c.sure:
-		// Whoever answered this may have looked, and put the lapse on record.
-		c.record(t)
+	default:
+		c.mayRecord(t)
 	}
 	return NoRule
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -49,16 +50,16 @@ func (c *Contract) want(q *Ask) string {
 	}
 	t := q.At
 	held, over := c.canHold(t), c.over(t)
-	if q.Op == OpRenew || q.Op == OpRelease {
-		return c.wantUse(q, held, over)
-	}
 	var or []string
+	if q.Op == OpRenew || q.Op == OpRelease {
+		or, held, over = c.wantUse(q, held, over), false, ""
+	}
 	if held {
 		switch {
 		case q.Op == OpGet:
 			or = append(or, "held: "+c.whoHolds(t))
 		case q.Owner == c.owner:
-			or = append(or, fmt.Sprintf("granted, still under token %d: %s", c.token, c.whoHolds(t)))
+			or = append(or, "granted again: "+c.whoHolds(t))
 		default:
 			or = append(or, "refused as held: "+c.whoHolds(t))
 		}
@@ -81,11 +82,16 @@ func (c *Contract) want(q *Ask) string {
 		case c.phase == tenured && !in.delayOver(t):
 		case q.Op == OpGet:
 			or = append(or, "nobody has it: "+over)
+		case c.token == math.MaxUint64:
+			or = append(or, "refused as invalid: no token is left")
 		case c.Promise.Tokens == TokensRising:
 			or = append(or, fmt.Sprintf("granted under a token above %d: %s", c.token, over))
 		default:
 			or = append(or, fmt.Sprintf("granted under token %d: %s", c.token+1, over))
 		}
+	}
+	if (q.Op == OpAcquire || q.Op == OpRenew) && q.TTL < c.Promise.MinTTL {
+		or = append(or, fmt.Sprintf("refused as invalid: its TTL is below %v", time.Duration(c.Promise.MinTTL)))
 	}
 	return strings.Join(or, "; or ")
 }
@@ -102,30 +108,32 @@ func (q *Ask) flaw() string {
 	return "0 is no token"
 }
 
-func (c *Contract) wantUse(q *Ask, held bool, over string) string {
-	done := "granted"
-	if q.Op == OpRelease {
-		done = "released"
-	}
-	t := q.At
-	switch {
-	case c.phase == neverHeld || q.Owner != c.owner || q.Token != c.token:
+func (c *Contract) wantUse(q *Ask, held bool, over string) (or []string) {
+	if !c.isTenure(q.Owner, q.Token) {
 		why := over
-		if held {
-			why = c.whoHolds(t)
+		switch {
+		case held:
+			why = c.whoHolds(q.At)
+		case c.phase == neverHeld || q.Owner == c.owner && q.Token == c.token:
+			return []string{"refused as lost: " + over}
 		}
-		if c.phase != neverHeld {
-			why += fmt.Sprintf(", and this is %s's request under token %d", askerMark, q.Token)
-		}
-		return "refused as lost: " + why
-	case held && over != "":
-		return fmt.Sprintf("%s: %s; or refused as lapsed: %s", done, c.whoHolds(t), over)
-	case held:
-		return fmt.Sprintf("%s: %s", done, c.whoHolds(t))
-	case c.phase == tenured:
-		return "refused as lapsed: " + over
+		return []string{fmt.Sprintf("refused as lost: %s, and this is %s's request under token %d", why, askerMark, q.Token)}
 	}
-	return "refused as lost: " + over
+	if held {
+		done := "granted: "
+		if q.Op == OpRelease {
+			done = "released: "
+		}
+		or = append(or, done+c.whoHolds(q.At))
+	}
+	if over != "" {
+		how := "refused as lapsed: "
+		if q.Op == OpRenew && c.Promise.RenewAfterLapse {
+			how = "granted, or refused as lapsed: "
+		}
+		or = append(or, how+over)
+	}
+	return or
 }
 
 // whoHolds says who holds the lease at t, and for how long.

@@ -39,14 +39,29 @@ func (r real) Run(name string, f func(tester)) bool {
 
 // conformance is one run of the checks of one thing under test.
 type conformance struct {
-	checks []kit.Check
+	checks []check
 	// replay judges a counterexample that an earlier run has left.
-	replay func(name string, data []byte) kit.Outcome
+	replay func(t tester, path string, data []byte) kit.Outcome
 	// again is what a command needs before it to repeat the run: nothing in the
 	// quick mode.
 	again string
 
 	told map[string]string // by rule, the test that told it in full
+}
+
+// check is a kit.Check, which may need the subtest that it runs in.
+type check struct {
+	name string
+	run  func(t tester) kit.Outcome
+}
+
+// plain are checks that need no test.
+func plain(of []kit.Check) []check {
+	checks := make([]check, len(of))
+	for i, c := range of {
+		checks[i] = check{c.Name, func(tester) kit.Outcome { return c.Run() }}
+	}
+	return checks
 }
 
 // run runs all checks as subtests of t, the kept counterexamples first.
@@ -59,7 +74,7 @@ func (c *conformance) run(t tester) {
 		t.Run(group, func(t tester) {
 			t.Helper()
 			for _, check := range checks {
-				name, nested := strings.CutPrefix(check.Name, group+"/")
+				name, nested := strings.CutPrefix(check.name, group+"/")
 				if !nested {
 					c.one(t, check, dir, failing)
 					continue
@@ -75,7 +90,7 @@ func (c *conformance) run(t tester) {
 
 // groups parts the checks by what comes before the first slash of their names,
 // in order.
-func groups(checks []kit.Check) (out [][]kit.Check) {
+func groups(checks []check) (out [][]check) {
 	for i, c := range checks {
 		if i == 0 || groupOf(c) != groupOf(checks[i-1]) {
 			out = append(out, nil)
@@ -86,15 +101,15 @@ func groups(checks []kit.Check) (out [][]kit.Check) {
 	return out
 }
 
-func groupOf(c kit.Check) string {
-	group, _, _ := strings.Cut(c.Name, "/")
+func groupOf(c check) string {
+	group, _, _ := strings.Cut(c.name, "/")
 	return group
 }
 
 // one runs a check and tells what came of it.
-func (c *conformance) one(t tester, check kit.Check, dir string, failing []string) {
+func (c *conformance) one(t tester, check check, dir string, failing []string) {
 	t.Helper()
-	out := outcome(check.Run)
+	out := outcome(func() kit.Outcome { return check.run(t) })
 	if f := out.Failure; f != nil && f.File != nil && slices.Contains(failing, f.File.Name) {
 		t.Errorf("%s: %s\n\nfound again: see kept/%s", f.Rule, f.What, f.File.Name)
 		return
@@ -178,7 +193,7 @@ func (c *conformance) kept(t tester, dir string) (failing []string) {
 				if err != nil {
 					t.Fatalf("%v", err)
 				}
-				out := outcome(func() kit.Outcome { return c.replay(path, data) })
+				out := outcome(func() kit.Outcome { return c.replay(t, path, data) })
 				if f := out.Failure; f != nil {
 					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, fmt.Sprintf("go test -run '%s'", pattern(t.Name()))))
 					return

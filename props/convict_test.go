@@ -87,12 +87,12 @@ again:  go test -run '^TestMine$/^kept$/^renew-1a2b\.json$'`
 func TestChecksBecomeSubtestsByGroup(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := newSheet("TestMine")
-	c := conformance{checks: []kit.Check{
+	c := conformance{checks: plain([]kit.Check{
 		{Name: "rules/first", Run: func() kit.Outcome { return kit.Outcome{Covered: "5 steps"} }},
 		{Name: "rules/second", Run: func() kit.Outcome { return kit.Outcome{Skipped: "no Get"} }},
 		{Name: "lockstep", Run: func() kit.Outcome { return kit.Outcome{Unknown: "no takeover"} }},
 		{Name: "bad", Run: func() kit.Outcome { panic(&kit.SetupError{Err: errors.New("no server")}) }},
-	}}
+	})}
 	c.run(s)
 	want := []string{
 		"log TestMine/rules/first: holds: 5 steps",
@@ -111,15 +111,15 @@ func TestACounterexampleIsKeptAndReplayedFirst(t *testing.T) {
 	t.Chdir(t.TempDir())
 	mended := false
 	c := conformance{
-		checks: []kit.Check{{Name: "lockstep", Run: func() kit.Outcome {
+		checks: plain([]kit.Check{{Name: "lockstep", Run: func() kit.Outcome {
 			if mended {
 				return kit.Outcome{}
 			}
 			f := conviction
 			f.More = "a longer story"
 			return kit.Outcome{Failure: &f}
-		}}},
-		replay: func(name string, data []byte) kit.Outcome {
+		}}}),
+		replay: func(_ tester, path string, data []byte) kit.Outcome {
 			if string(data) != "{}" || mended {
 				return kit.Outcome{}
 			}
@@ -152,7 +152,7 @@ func TestACounterexampleIsKeptAndReplayedFirst(t *testing.T) {
 func TestAPanicIsTold(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := newSheet("TestMine")
-	c := conformance{checks: []kit.Check{{Name: "malformed/nil", Run: func() kit.Outcome { panic("index out of range") }}}}
+	c := conformance{checks: plain([]kit.Check{{Name: "malformed/nil", Run: func() kit.Outcome { panic("index out of range") }}})}
 	c.run(s)
 	if got := strings.Join(*s.lines, "\n"); !strings.Contains(got, "error TestMine/malformed/nil: no-panic: panic: index out of range") || !strings.Contains(got, "convict_test.go") {
 		t.Errorf("it says\n%s", got)

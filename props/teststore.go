@@ -48,6 +48,10 @@ func testStore(t tester, open func(Env) lease.Store, o Options) {
 		t.Fatalf("%v", err)
 	}
 	e, again := effortOf(t)
-	c := conformance{checks: storetest.Checks(open, o, e), again: again}
+	c := conformance{checks: plain(storetest.Checks(open, o, e)), again: again, replay: storeReplay(open, o)}
 	c.run(t)
+}
+
+func storeReplay(open func(Env) lease.Store, o Options) func(tester, string, []byte) kit.Outcome {
+	return func(_ tester, path string, data []byte) kit.Outcome { return storetest.Replay(open, o, path, data) }
 }

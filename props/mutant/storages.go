@@ -3,8 +3,10 @@ package mutant
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
@@ -108,10 +110,16 @@ func WrongStorages() []WrongStorage {
 		Seen:      "SELECT and UPDATE without a transaction, GET and SET without a script",
 		Convicted: "concurrency/stale-writes-against-a-fence",
 		Open:      wrongKV(func(t kvRows) fence.KV { return checksThenWrites{t} }),
+	}, {
+		Name:      "rewrites-without-a-lock",
+		Breaks:    "Each write reads the whole file, changes its key, and puts the file back: of two at once one is lost, and was acknowledged.",
+		Seen:      "a JSON file or a blob as a database, a ConfigMap updated without its resource version",
+		Convicted: "concurrency/one-term-many-keys",
+		Open:      rewritesUnlocked,
 	}}
 }
 
-// table is a database in memory: what survives a crash.
+// kvTable is a database in memory: what survives a crash.
 type kvTable struct {
 	mu      sync.Mutex
 	highest lease.Token
@@ -119,10 +127,10 @@ type kvTable struct {
 	guards  map[string]lease.Token // by key, of guardPerKey
 }
 
-// kvRows are a right storage on a table; each wrong one does one thing otherwise.
+// kvRows are a right storage on a [kvTable]; each wrong one does one thing otherwise.
 type kvRows struct{ *kvTable }
 
-// wrong opens what wrap makes of kvRows that survive a crash.
+// wrongKV opens what wrap makes of kvRows that survive a crash.
 func wrongKV(wrap func(kvRows) fence.KV) func(kit.Env) fence.KV {
 	return func(e kit.Env) fence.KV { return wrap(kvRows{keptTable(e)}) }
 }
@@ -160,16 +168,15 @@ func (r kvRows) Read(_ context.Context, key string) (value string, ok bool, err 
 	return value, ok, nil
 }
 
-// admit is Write and Fence by another comparison than the right one. A fence
-// has no key.
-func (r kvRows) admit(ok func(highest lease.Token) bool, token lease.Token, key, value string) error {
+// admit is Write and Fence by another comparison than the right one.
+func (r kvRows) admit(ok func(highest lease.Token) bool, e fence.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if token == 0 || !ok(r.highest) {
+	if e.Token == 0 || !ok(r.highest) {
 		return fence.ErrStale
 	}
-	if r.highest = token; key != "" {
-		r.values[key] = value
+	if r.highest = e.Token; !e.Fence {
+		r.values[e.Key] = e.Value
 	}
 	return nil
 }
@@ -210,7 +217,7 @@ func (f fenceNotRemembered) Fence(_ context.Context, token lease.Token) error {
 type strictlyGreater struct{ kvRows }
 
 func (s strictlyGreater) Write(_ context.Context, token lease.Token, key, value string) error {
-	return s.admit(func(highest lease.Token) bool { return token > highest }, token, key, value)
+	return s.admit(func(highest lease.Token) bool { return token > highest }, fence.Entry{Token: token, Key: key, Value: value})
 }
 
 type tokenAsText struct{ kvRows }
@@ -220,11 +227,11 @@ func (t tokenAsText) compare(token lease.Token) func(lease.Token) bool {
 }
 
 func (t tokenAsText) Write(_ context.Context, token lease.Token, key, value string) error {
-	return t.admit(t.compare(token), token, key, value)
+	return t.admit(t.compare(token), fence.Entry{Token: token, Key: key, Value: value})
 }
 
 func (t tokenAsText) Fence(_ context.Context, token lease.Token) error {
-	return t.admit(t.compare(token), token, "", "")
+	return t.admit(t.compare(token), fence.Entry{Token: token, Fence: true})
 }
 
 func decimalToken(t lease.Token) string { return strconv.FormatUint(uint64(t), 10) }
@@ -242,11 +249,11 @@ func (t tokenOf32Bits) Fence(ctx context.Context, token lease.Token) error {
 type tokenAsFloat struct{ kvRows }
 
 func (t tokenAsFloat) Write(_ context.Context, token lease.Token, key, value string) error {
-	return t.admit(func(highest lease.Token) bool { return float64(token) >= float64(highest) }, token, key, value)
+	return t.admit(func(highest lease.Token) bool { return float64(token) >= float64(highest) }, fence.Entry{Token: token, Key: key, Value: value})
 }
 
 func (t tokenAsFloat) Fence(_ context.Context, token lease.Token) error {
-	return t.admit(func(highest lease.Token) bool { return float64(token) >= float64(highest) }, token, "", "")
+	return t.admit(func(highest lease.Token) bool { return float64(token) >= float64(highest) }, fence.Entry{Token: token, Fence: true})
 }
 
 type admitsZero struct{ kvRows }
@@ -353,4 +360,44 @@ func (c checksThenWrites) Write(ctx context.Context, token lease.Token, key, val
 	defer c.mu.Unlock()
 	c.highest, c.values[key] = token, value
 	return nil
+}
+
+// rewrites is a file that is read and put back as a whole. That each of the two
+// is one step is the file system's doing.
+type rewrites struct {
+	file *atomic.Pointer[fence.Durable]
+}
+
+func rewritesUnlocked(e kit.Env) fence.KV {
+	return rewrites{kit.Durable(e, "file", func() *atomic.Pointer[fence.Durable] {
+		file := new(atomic.Pointer[fence.Durable])
+		file.Store(&fence.Durable{})
+		return file
+	})}
+}
+
+func (r rewrites) change(ctx context.Context, e fence.Entry) error {
+	content := *r.file.Load()
+	content.Values = maps.Clone(content.Values)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := content.Apply(e); err != nil {
+		return err
+	}
+	r.file.Store(&content)
+	return nil
+}
+
+func (r rewrites) Write(ctx context.Context, token lease.Token, key, value string) error {
+	return r.change(ctx, fence.Entry{Token: token, Key: key, Value: value})
+}
+
+func (r rewrites) Fence(ctx context.Context, token lease.Token) error {
+	return r.change(ctx, fence.Entry{Token: token, Fence: true})
+}
+
+func (r rewrites) Read(_ context.Context, key string) (value string, ok bool, err error) {
+	value, ok = r.file.Load().Values[key]
+	return value, ok, nil
 }

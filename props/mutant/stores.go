@@ -28,7 +28,11 @@ type WrongStore struct {
 
 // WrongStores are wrong lease stores, in a fixed order: tokens, ownership,
 // expiry, restarts, and what callers see. Each is made of a right one of a map,
-// a mutex and a disk by changing one thing.
+// a mutex and a disk by changing one thing. What is said of each,
+//
+//	go test -v -run TestWrongStores fencepost/props/mutant
+//
+// shows.
 func WrongStores() []WrongStore {
 	return slices.Concat(wrongTokens(), wrongOwners(), wrongExpiries(), wrongRestarts(), wrongAnswers())
 }

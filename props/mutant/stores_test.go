@@ -19,8 +19,7 @@ func storeChecks(t *testing.T, open func(kit.Env) lease.Store, o kit.Options) []
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	e := kit.Effort{Seed: 1}
-	return append(storetest.Checks(open, o, e), storetest.Concurrency(open, o, e)...)
+	return storetest.Checks(open, o, kit.Effort{Seed: 1})
 }
 
 func TestWrongStoresAreConvictedByTheCheckTheyName(t *testing.T) {
@@ -47,7 +46,7 @@ func TestWrongStoresAreConvictedByTheCheckTheyName(t *testing.T) {
 			if !strings.Contains(strings.Join(out.Failure.Story, "\n"), "◄") {
 				t.Error("no line of the story is marked as what breaks the rule")
 			}
-			t.Logf("%v\n%s", out.Failure, strings.Join(out.Failure.Story, "\n"))
+			t.Logf("%s\n%s", w.Breaks, out.Failure.Text(nil, ""))
 		})
 	}
 }

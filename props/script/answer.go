@@ -107,7 +107,7 @@ func (l *Line) noteStranger(h lease.Holder) {
 	}
 }
 
-func (l *Line) failed(err error) { l.Answer = "error: " + firstLine(err.Error()) }
+func (l *Line) failed(err error) { l.Answer = "error: " + oneLine(err.Error()) }
 
 // describe puts the answer in words, unless it has some already.
 func (l *Line) describe() {
@@ -171,7 +171,7 @@ func (l *Line) answer(holder string) string {
 // panicked is what a panic says, and where it came from: to be called by the
 // deferred function that recovered it.
 func panicked(r any) string {
-	says := firstLine(fmt.Sprint(r))
+	says := oneLine(fmt.Sprint(r))
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	thrown := false
@@ -189,10 +189,10 @@ func panicked(r any) string {
 	}
 }
 
-// firstLine keeps what somebody else wrote to a line of a story.
-func firstLine(s string) string {
-	const limit = 200
-	s, _, _ = strings.Cut(s, "\n")
+// oneLine keeps what somebody else wrote to a line of a story.
+func oneLine(s string) string {
+	const limit = 120
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
 	if len(s) > limit {
 		s = strings.ToValidUTF8(s[:limit], "") + "..."
 	}

@@ -12,9 +12,9 @@ import (
 
 // noAnswer is the breach of a store that fails with nobody disturbing it.
 func noAnswer(s Step) *model.Breach {
-	want := "an answer: nobody disturbs the store; its refusals are errors of package lease, such as *lease.HeldError"
+	want := "an answer; refusals are errors of package lease, such as *lease.HeldError"
 	if !s.Do.asks() {
-		want = "nothing of the kind: nobody disturbs the store"
+		want = "no error"
 	}
 	return &model.Breach{Rule: model.RuleAnswers, Want: want}
 }

@@ -17,6 +17,11 @@ const minimizeRuns = 2_000
 // are. It plays at most 2,000 scripts, each against a fresh store, and does the
 // same every time.
 //
+// What is left breaks another rule in two cases, where that one says better
+// what is wrong. A rule about restarts, deletions or renewals that prolong gives
+// way to one that is broken without. And one about what a refusal says of the holder or the time
+// left gives way to what follows from believing it, such as two holders at once.
+//
 // It is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
 // failure-inducing input", 2002) and the exchanges that deletion alone cannot
 // find, such as one long passage of time for two with a renewal between them.
@@ -26,40 +31,104 @@ func Minimize(open Open, o kit.Options, steps []Step, rule model.Rule) []Step {
 	if !ok {
 		return steps
 	}
-	m.best, m.cost = cut, costOf(cut)
-	m.ddmin()
-	for again := true; again; {
-		again = false
-		for _, pass := range [...]func() bool{m.merge, m.scale, m.rename, m.tokens, m.durations, m.drop} {
-			again = pass() || again
+	m.minimize(cut)
+	if detail(rule) {
+		worse := minimizer{open: open, o: o, left: m.left, deaf: true}
+		worse.o.Terse = true
+		if cut, ok := worse.consequence(m.best); ok {
+			worse.minimize(cut)
+			if r := Run(open, o, worse.best); r.Breach != nil && r.Breach.Rule == worse.rule {
+				return worse.best
+			}
 		}
 	}
 	return m.best
+}
+
+// detail reports whether r is about what a refusal says beside its reason.
+func detail(r model.Rule) bool { return r == model.RuleRemaining || r == model.RuleNamesHolder }
+
+// instead reports whether a script that breaks b is better than one that
+// breaks m.rule.
+func (m *minimizer) instead(b model.Rule, steps []Step) bool {
+	if b == m.rule {
+		return true
+	}
+	var needs Kind
+	switch m.rule {
+	case model.RuleRestartCounter, model.RuleRestartTenure, model.RuleRestartLapse, model.RuleRestartRelease, model.RuleRestartEnds:
+		needs = Restart
+	case model.RuleDeleteCounter, model.RuleDeleteFrees:
+		needs = Delete
+	case model.RuleRenewProlongs, model.RuleNeverShortens:
+		needs = Renew
+	default:
+		return false
+	}
+	return !detail(b) && !slices.ContainsFunc(steps, func(s Step) bool { return s.Do == needs })
+}
+
+// consequence has somebody act on what the last answer of steps says, and the
+// time pass until then: the steps of that, if they break a rule.
+func (m *minimizer) consequence(steps []Step) ([]Step, bool) {
+	p := m.play(steps)
+	if p.breach != nil || len(p.lines) == 0 {
+		return nil, false
+	}
+	last := p.lines[len(p.lines)-1]
+	var as aims
+	for i := range p.lines {
+		as.learn(&p.lines[i])
+	}
+	a := as[last.Step.On]
+	other := Who{1, 1}
+	if a.holder == other { // whose own retry would be granted either way
+		other = Who{2, 1}
+	}
+	told, due := time.Duration(last.Said.Remaining), a.until-last.At
+	for _, d := range [...]time.Duration{told, told - 1, due, due - 1, 0} {
+		cand := slices.Clone(steps)
+		if d > 0 {
+			cand = append(cand, Step{Do: Advance, D: d})
+		}
+		cand = append(cand, Step{Do: Acquire, Who: other, TTL: 10 * time.Second, On: last.Step.On})
+		if b := m.play(cand).breach; b != nil && !detail(b.Rule) {
+			m.rule = b.Rule
+			return cand, true
+		}
+	}
+	return nil, false
+}
+
+// minimize makes steps, which fail, the best there is.
+func (m *minimizer) minimize(steps []Step) {
+	m.best, m.cost = steps, costOf(steps)
+	m.ddmin()
+	for again := true; again; {
+		again = false
+		for _, pass := range [...]func() bool{m.merge, m.scale, m.rename, m.tokens, m.durations, m.drop, m.trade} {
+			again = pass() || again
+		}
+	}
 }
 
 type minimizer struct {
 	open Open
 	o    kit.Options
 	rule model.Rule
-	left int // runs
+	left int  // runs
+	deaf bool // to details: see player
 	best []Step
 	cost cost
 }
 
 // fails plays steps, and gives those that had an effect if they break the rule.
 func (m *minimizer) fails(steps []Step) ([]Step, bool) {
-	if m.left == 0 {
+	if m.left <= 0 {
 		return nil, false
 	}
-	m.left--
-	p := newPlayer(m.open, m.o)
-	defer p.lab.Close()
-	for _, s := range steps {
-		if !p.play(s) {
-			break
-		}
-	}
-	if p.breach == nil || p.breach.Rule != m.rule {
+	p := m.play(steps)
+	if p.breach == nil {
 		return nil, false
 	}
 	var out []Step
@@ -68,7 +137,24 @@ func (m *minimizer) fails(steps []Step) ([]Step, bool) {
 			out = append(out, l.Step)
 		}
 	}
+	if !m.instead(p.breach.Rule, out) {
+		return nil, false
+	}
+	m.rule = p.breach.Rule
 	return out, true
+}
+
+func (m *minimizer) play(steps []Step) *player {
+	m.left--
+	p := newPlayer(m.open, m.o)
+	defer p.lab.Close()
+	p.deaf = m.deaf
+	for _, s := range steps {
+		if !p.play(s) {
+			break
+		}
+	}
+	return p
 }
 
 // cost is what to lower: steps first, then how odd they look.
@@ -79,10 +165,23 @@ func (c cost) below(d cost) bool { return c.steps < d.steps || c.steps == d.step
 func costOf(steps []Step) cost {
 	c := cost{steps: len(steps)}
 	var ttl time.Duration
-	for _, s := range steps {
+	var seen []Who
+	var high uint8 // of the nodes so far
+	for i, s := range steps {
+		if s.Do == Acquire {
+			// Two who get the lease say more than one who gets it twice.
+			if i == len(steps)-1 && slices.Contains(seen, s.Who) {
+				c.odd += 2
+			}
+			seen = append(seen, s.Who)
+		}
 		c.odd += 8 * int(s.On)
 		if s.Do.hasWho() {
 			c.odd += whoCost(s.Who)
+			if s.Who.Node > high+1 { // b comes in before a
+				c.odd++
+			}
+			high = max(high, s.Who.Node)
 		}
 		if s.Do.hasToken() && s.Token != (Ref{Of: s.Who}) {
 			c.odd += 3
@@ -162,10 +261,51 @@ func (m *minimizer) drop() bool {
 	return false
 }
 
-// elsewhere changes how long one passage of time is, or whose step one is, of
-// steps that lack one.
+// trade makes two steps one release by somebody: the shortest way to a lease
+// that is free.
+func (m *minimizer) trade() bool {
+	for i := 0; i+2 < len(m.best); i++ {
+		for _, who := range [...]Who{{1, 1}, {2, 1}} {
+			cand := slices.Delete(slices.Clone(m.best), i, i+1)
+			cand[i] = Step{Do: Release, Who: who, Token: Ref{Of: who}, On: m.best[i].On}
+			if m.try(cand) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// elsewhere changes how long one passage of time is, or the token of one
+// request, of steps that lack one.
 func (m *minimizer) elsewhere(steps []Step) bool {
+	if m.adjusted(steps) {
+		return true
+	}
+	// Stores that round, to seconds or milliseconds, are right but for odd TTLs.
+	for _, ttl := range [...]time.Duration{1500 * time.Millisecond, time.Second + 1} {
+		odd := slices.Clone(steps)
+		for i := range odd {
+			if odd[i].Do.hasTTL() {
+				odd[i].TTL = ttl
+			}
+		}
+		if m.adjusted(odd) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *minimizer) adjusted(steps []Step) bool {
 	for i, s := range steps {
+		if s.Do.hasToken() {
+			cand := slices.Clone(steps)
+			cand[i].Token = Ref{Plus: 1}
+			if m.try(cand) {
+				return true
+			}
+		}
 		if s.Do == Advance {
 			for _, d := range m.passages() {
 				cand := slices.Clone(steps)
@@ -205,7 +345,7 @@ func (m *minimizer) merge() bool {
 // did in relation to it.
 func (m *minimizer) scale() bool {
 	for _, from := range m.ttls() {
-		for _, to := range [...]time.Duration{10 * time.Second, time.Second, 1500 * time.Millisecond} {
+		for _, to := range [...]time.Duration{10 * time.Second, time.Second, 1500 * time.Millisecond, time.Second + 1} {
 			cand := slices.Clone(m.best)
 			for i := range cand {
 				s := &cand[i]
@@ -263,7 +403,7 @@ func (m *minimizer) durations() bool {
 				}
 			}
 		case s.Do.hasTTL():
-			for _, d := range append(m.ttls(), round[:]...) {
+			for _, d := range append(append(m.ttls(), 0), round[:]...) {
 				cand := slices.Clone(m.best)
 				cand[i].TTL = d
 				any = m.try(cand) || any

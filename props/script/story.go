@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
+
+	"fencepost/model"
 )
 
 const (
@@ -34,78 +35,89 @@ func Story(r Result) []string {
 		return out
 	}
 	last := &out[len(out)-1]
-	if mark := "  ◄ " + r.Breach.Want; utf8.RuneCountInString(*last+mark) <= storyWidth {
-		*last += mark
+	*last += "  ◄"
+	if why := " expected: " + r.Breach.Want; utf8.RuneCountInString(*last+why) <= storyWidth {
+		*last += why
 	} else {
-		*last += "  ◄"
-		out = append(out, strings.Repeat(" ", at)+"  ◄ "+r.Breach.Want)
+		out = append(out, strings.Repeat(" ", at)+"  "+why[1:])
 	}
 	return out
 }
 
 type row struct{ at, asked, answer string }
 
+// teller remembers what the words for a step depend on.
+type teller struct {
+	both   bool         // there are two leases, so that each needs its name
+	met    map[Who]bool // incarnations that were explained
+	owners [len(resources)]map[uint64]Who
+}
+
 // tell leaves out what had no effect, and passages of time that the instants
 // of other lines show.
 func tell(r Result) []row {
-	both := slices.ContainsFunc(r.Lines, func(l Line) bool { return !l.NoOp && l.Step.On == 1 })
+	t := teller{met: map[Who]bool{}}
+	t.both = slices.ContainsFunc(r.Lines, func(l Line) bool { return !l.NoOp && l.Step.On == 1 })
+	for i := range t.owners {
+		t.owners[i] = map[uint64]Who{}
+	}
 	var rows []row
-	met := map[Who]bool{}
 	for i := range r.Lines {
 		l := &r.Lines[i]
-		last := i == len(r.Lines)-1
-		if l.NoOp || l.Step.Do == Advance && !last {
+		if l.NoOp || l.Step.Do == Advance && (r.Breach == nil || i < len(r.Lines)-1) {
 			continue
 		}
-		if l.Step.Do == Advance && r.Breach == nil {
-			continue
+		rows = append(rows, row{at: l.At.String(), asked: t.asked(l), answer: l.Answer})
+		if l.Said.Code == model.CodeGranted && l.Step.Do == Acquire {
+			t.owners[l.Step.On][l.Said.Token] = l.Step.Who
 		}
-		rows = append(rows, row{at: l.At.String(), asked: l.asked(both, met), answer: l.Answer})
 	}
 	return rows
 }
 
-// asked is the step in words. It knows who was met before.
-func (l *Line) asked(both bool, met map[Who]bool) string {
+// asked is what was asked, in words.
+func (t *teller) asked(l *Line) string {
 	s := l.Step
 	who := s.Who.String()
-	if s.Who.Seq > 1 && !met[s.Who] {
-		who += fmt.Sprintf(" (%s once more)", nodes[s.Who.Node])
+	if s.Who.Seq > 1 && !t.met[s.Who] {
+		who += fmt.Sprintf(" (%s, restarted)", nodes[s.Who.Node])
+		t.met[s.Who] = true
 	}
-	met[s.Who] = true
 	it, on := "", ""
-	if both {
+	if t.both {
 		it, on = " "+resources[s.On], " of "+resources[s.On]
-	}
-	under := func() string {
-		switch {
-		case s.Token.Of == (Who{}) && s.Token.Plus == 0:
-			return fmt.Sprintf("token %d (the latest)", l.Token)
-		case s.Token.Plus == 0:
-			return fmt.Sprintf("token %d (%s's)", l.Token, s.Token.Of)
-		case s.Token.Plus < 0:
-			return fmt.Sprintf("token %d (an old one)", l.Token)
-		}
-		return fmt.Sprintf("token %d (never granted)", l.Token)
 	}
 	switch s.Do {
 	case Acquire:
 		return fmt.Sprintf("%s acquires%s for %v", who, it, s.TTL)
 	case Renew:
-		return fmt.Sprintf("%s renews%s under %s for %v", who, it, under(), s.TTL)
+		return fmt.Sprintf("%s renews%s under %s for %v", who, it, t.token(l), s.TTL)
 	case Release:
-		return fmt.Sprintf("%s releases%s under %s", who, it, under())
+		return fmt.Sprintf("%s releases%s under %s", who, it, t.token(l))
 	case Get:
-		if both {
+		if t.both {
 			return "who holds " + resources[s.On] + "?"
 		}
 		return "who holds it?"
 	case Advance:
-		return fmt.Sprintf("%v pass", time.Duration(s.D))
+		return fmt.Sprintf("%v pass", s.D)
 	case Restart:
 		return "the store crashes and restarts"
 	case Delete:
 		return "an operator deletes the lease" + on
 	}
 	return s.Do.String()
+}
+
+// token says whose l.Token is, unless it is the asker's own.
+func (t *teller) token(l *Line) string {
+	switch owner, ok := t.owners[l.Step.On][l.Token]; {
+	case !ok:
+		return fmt.Sprintf("token %d (never granted)", l.Token)
+	case owner != l.Step.Who:
+		return fmt.Sprintf("token %d (%s's)", l.Token, owner)
+	case l.Step.Token != (Ref{Of: l.Step.Who}):
+		return fmt.Sprintf("token %d (an old one)", l.Token)
+	}
+	return fmt.Sprintf("token %d", l.Token)
 }

@@ -23,38 +23,57 @@ func Checks(open func(kit.Env) fence.KV, o Options, e kit.Effort) []kit.Check {
 		return []kit.Check{{Name: "options", Run: func() kit.Outcome { return kit.Outcome{Unknown: err.Error()} }}}
 	}
 	o = o.known(open)
+	t := newCourt(open, o)
+	ask := func(name string, run func() kit.Outcome) kit.Check {
+		return kit.Check{Name: name, Run: func() kit.Outcome { return attempt(run) }}
+	}
 	var checks []kit.Check
-	table := slices.Concat(highestChecks, []ruleCheck{integerChecks(o)}, highestRestarts)
-	if o.Carry != nil {
-		table = carryChecks
+	for _, c := range t.rules {
+		checks = append(checks, ask(c.name, func() kit.Outcome { return t.try(c) }))
 	}
-	for _, c := range table {
-		checks = append(checks, c.check(open, o))
-	}
-	if o.Volatile {
-		checks = append(checks, kit.Check{Name: "restarts/data-goes-with-the-tokens", Run: func() kit.Outcome { return attempt(func() kit.Outcome { return forgets(open, o) }) }})
-	}
-	for _, c := range []struct {
-		name string
-		run  func(opener, Options, kit.Effort) kit.Outcome
-	}{
-		{"malformed/odd-keys", oddKeys},
-		{"malformed/odd-values", oddValues},
-		{"malformed/largest-token", largestToken},
-		{"malformed/ended-context", ended},
-		{"explore", explore},
-		{"lockstep", lockstep},
-		{"concurrency/stale-writes-against-a-fence", againstAFence},
-		{"concurrency/stale-writes-against-a-newer-write", againstAWrite},
-		{"concurrency/stale-writes-against-a-grant", againstAGrant},
-		{"concurrency/one-term-many-keys", manyKeys},
-		{"linearizability", recorded},
-	} {
-		checks = append(checks, kit.Check{Name: c.name, Run: func() kit.Outcome {
-			return attempt(func() kit.Outcome { return c.run(open, o, e) })
-		}})
+	for _, c := range slices.Concat(otherChecks, raceChecks) {
+		checks = append(checks, ask(c.name, func() kit.Outcome {
+			if why := o.lacks(c.needs); why != "" {
+				return kit.Outcome{Skipped: why}
+			}
+			if c.first != "" {
+				if out := t.first(c.first); out != nil {
+					return *out
+				}
+			}
+			return c.run(open, o, e)
+		}))
 	}
 	return checks
+}
+
+// otherCheck asks what no fixed script does.
+type otherCheck struct {
+	name  string
+	needs needs
+	first string // as in ruleCheck
+	run   func(opener, Options, kit.Effort) kit.Outcome
+}
+
+var otherChecks = []otherCheck{
+	{"restarts/data-goes-with-the-tokens", needsVolatile | needsHighest | needsRead, "write 1 x=old; write 2 x=new; write 1 x=old; read x", forgets},
+	{"malformed/odd-keys", 0, "write 1 x=this; write 1 y=that; read x; read y", oddKeys},
+	{"malformed/odd-values", 0, "write 1 x=this; write 1 y=that; read x; read y", oddValues},
+	{"malformed/largest-token", needsHighest, "write 1 x=old; write 2 x=new; write 1 x=old; read x", largestToken},
+	{"malformed/ended-context", 0, "write 1 x=base; read x; write 1 x=late; fence 1; read x; fence 1; write 1 x=new; read x", ended},
+	{"explore", 0, "", explore},
+	{"lockstep", 0, "", lockstep},
+}
+
+// raceFirst is a race without any: what is wrong already then is told there.
+const raceFirst = "write 1 x=base; write 1 x=old; fence 2; read x; write 1 x=old; read x; write 2 x=new; write 2 y=new; read x; read y; write 1 x=old; fence 1; read x"
+
+var raceChecks = []otherCheck{
+	{"concurrency/stale-writes-against-a-fence", needsHighest | needsFence, raceFirst, againstAFence},
+	{"concurrency/stale-writes-against-a-newer-write", needsHighest, raceFirst, againstAWrite},
+	{"concurrency/stale-writes-against-a-grant", needsCarry, raceFirst, againstAGrant},
+	{"concurrency/one-term-many-keys", 0, raceFirst, manyKeys},
+	{"linearizability", needsRead, raceFirst, recorded},
 }
 
 // known is o with what the storage is found to lack when it is opened. Where

@@ -8,14 +8,12 @@ import (
 	"fencepost/props/kit"
 )
 
-// duelCalls is about how many calls a round makes.
-const duelCalls = 4 + staleWriters*staleWrites
+// duelCalls is about how many calls a round makes: its successor comes before
+// the stale leader is through.
+var duelCalls = 4 + staleWriters*staleWrites*3/4
 
 // againstAFence has a successor fence while its predecessor writes.
 func againstAFence(open opener, o Options, e kit.Effort) kit.Outcome {
-	if why := o.lacks(needsHighest | needsFence); why != "" {
-		return kit.Outcome{Skipped: why}
-	}
 	return races(open, o, e, 12, duelCalls, func(r *race, rnd *rand.Rand, n int) {
 		r.duel(rnd, n, step{do: doFence, token: r.succ})
 	})
@@ -23,9 +21,6 @@ func againstAFence(open opener, o Options, e kit.Effort) kit.Outcome {
 
 // againstAWrite has a successor write while its predecessor does.
 func againstAWrite(open opener, o Options, e kit.Effort) kit.Outcome {
-	if why := o.lacks(needsHighest); why != "" {
-		return kit.Outcome{Skipped: why}
-	}
 	return races(open, o, e, 12, duelCalls, func(r *race, rnd *rand.Rand, n int) {
 		r.duel(rnd, n, step{do: doWrite, token: r.succ, key: "x", value: fmt.Sprintf("new%d", n)})
 	})
@@ -33,9 +28,6 @@ func againstAWrite(open opener, o Options, e kit.Effort) kit.Outcome {
 
 // againstAGrant has the lease granted anew while its last holder writes.
 func againstAGrant(open opener, o Options, e kit.Effort) kit.Outcome {
-	if why := o.lacks(needsCarry); why != "" {
-		return kit.Outcome{Skipped: why}
-	}
 	return races(open, o, e, 24, duelCalls, func(r *race, rnd *rand.Rand, n int) {
 		r.duel(rnd, n, step{do: doGrant, token: r.succ})
 	})
@@ -46,6 +38,8 @@ func againstAGrant(open opener, o Options, e kit.Effort) kit.Outcome {
 func manyKeys(open opener, o Options, e kit.Effort) kit.Outcome {
 	const keys, writes = 4, 3
 	return races(open, o, e, 6, keys*(writes+1), func(r *race, _ *rand.Rand, n int) {
+		r.alone = true
+		defer r.grant(r.succ) // so that the next round's token is the next one
 		var wg sync.WaitGroup
 		last := make([]done, keys)
 		for k := range keys {
@@ -59,7 +53,7 @@ func manyKeys(open opener, o Options, e kit.Effort) kit.Outcome {
 			})
 		}
 		wg.Wait()
-		if !r.must(last...) {
+		if !r.sound(last...) {
 			return
 		}
 		for _, d := range last {
@@ -68,13 +62,12 @@ func manyKeys(open opener, o Options, e kit.Effort) kit.Outcome {
 				return
 			}
 		}
-		if o.NoRead {
-			r.grant(r.succ) // so that the next round's token is the next one
+		if o.NoRead || !r.sure(last...) {
 			return
 		}
 		for _, d := range last {
 			read := r.do(step{do: doRead, key: d.key})
-			if !r.must(read) {
+			if !r.sound(read) || !r.sure(read) {
 				return
 			}
 			if read.answer.value != d.step.value {
@@ -82,6 +75,5 @@ func manyKeys(open opener, o Options, e kit.Effort) kit.Outcome {
 				return
 			}
 		}
-		r.grant(r.succ)
 	})
 }

@@ -164,9 +164,6 @@ func odd(open opener, o Options, n int, pair func(i int) (key, value string)) ki
 // largestToken writes under tokens that are too large, by what the storage says
 // of itself.
 func largestToken(open opener, o Options, _ kit.Effort) kit.Outcome {
-	if why := o.lacks(needsHighest); why != "" {
-		return kit.Outcome{Skipped: why}
-	}
 	ctx := context.Background()
 	for _, token := range []uint64{o.max() + 1, math.MaxUint64 - 1, math.MaxUint64} {
 		for _, base := range []bool{true, false} {
@@ -259,13 +256,7 @@ func ended(open opener, o Options, _ kit.Effort) kit.Outcome {
 
 // forgets is what is asked of a volatile storage: after a restart the data is
 // gone, or the tokens are not.
-func forgets(open opener, o Options) kit.Outcome {
-	if o.NoRead {
-		return kit.Outcome{Skipped: o.lacks(needsRead)}
-	}
-	if o.Carry != nil {
-		return kit.Outcome{Skipped: o.lacks(needsHighest)}
-	}
+func forgets(open opener, o Options, _ kit.Effort) kit.Outcome {
 	s := newSession(open, o)
 	defer s.lab.Close()
 	ctx := context.Background()

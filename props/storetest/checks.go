@@ -16,6 +16,9 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 		Malformed(open, o),
 		Watch(open, o),
 		Lockstep(open, o, e),
+		[]kit.Check{Exploration(open, o, e)},
+		Concurrency(open, o, e),
+		[]kit.Check{Linearizability(open, o, e)},
 	)
 	for i, c := range checks {
 		checks[i].Run = func() kit.Outcome {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"fencepost/impl/lease"
+	"fencepost/model"
 	"fencepost/props/kit"
 	"fencepost/props/script"
 )
@@ -21,6 +22,7 @@ type probe struct {
 	t     times
 	rule  verdict
 	at    time.Duration // since the beginning
+	names bool          // of resources are told
 	lines []probeLine
 }
 
@@ -69,38 +71,43 @@ type (
 	notApplicable string
 )
 
-// fail convicts the store for its latest answer.
-func (p *probe) fail(format string, args ...any) { panic(conviction(fmt.Sprintf(format, args...))) }
+// want convicts the store for its latest answer: a correct one is this.
+func (p *probe) want(format string, args ...any) { panic(conviction(fmt.Sprintf(format, args...))) }
 
 func (p *probe) skip(why string) { panic(notApplicable(why)) }
 
-func (p *probe) failure(what string) *kit.Failure {
-	return &kit.Failure{Rule: p.rule.name, Says: p.rule.says, What: what, Story: p.story(what), Read: p.rule.read, Log: p.lab.Log()}
+func (p *probe) failure(want string) *kit.Failure {
+	last := p.lines[len(p.lines)-1]
+	what := fmt.Sprintf("%s, and the answer was \"%s\": correct is \"%s\"", last.asked, last.answer, want)
+	return &kit.Failure{Rule: p.rule.name, Says: p.rule.says, What: what, Story: p.story(want), Read: p.rule.read, Log: p.lab.Log()}
 }
 
-// storyLines is how much of a story is told: the end of it.
-const storyLines = 10
+const (
+	storyLines = 9   // of what happened: the end of it
+	storyWidth = 110 // up to which the correct answer stands beside the wrong one
+)
 
-func (p *probe) story(what string) []string {
-	lines, first := p.lines, 0
-	if len(lines) > storyLines {
-		first = len(lines) - storyLines + 1
+func (p *probe) story(want string) []string {
+	lines := p.lines
+	var out []string
+	if n := len(lines) - storyLines; n > 0 {
+		lines = lines[n:]
+		out = append(out, fmt.Sprintf("(%d steps before)", n))
 	}
 	var instants, asks int
-	for _, l := range lines[first:] {
-		instants = max(instants, len(l.at.String()))
+	for _, l := range lines {
+		instants = max(instants, utf8.RuneCountInString(l.at.String()))
 		asks = max(asks, utf8.RuneCountInString(l.asked))
 	}
-	var out []string
-	if first > 0 {
-		out = append(out, fmt.Sprintf("(%d steps before)", first))
+	for _, l := range lines {
+		out = append(out, strings.TrimRight(fmt.Sprintf("%*v  %-*s  %s", instants, l.at, asks, l.asked, l.answer), " "))
 	}
-	for i, l := range lines[first:] {
-		s := fmt.Sprintf("%*v  %-*s  %s", instants, l.at, asks, l.asked, l.answer)
-		if first+i == len(lines)-1 {
-			s += "  ◄ " + what
-		}
-		out = append(out, strings.TrimRight(s, " "))
+	last := &out[len(out)-1]
+	*last += "  ◄"
+	if why := " expected: " + want; utf8.RuneCountInString(*last+why) <= storyWidth {
+		*last += why
+	} else {
+		out = append(out, strings.Repeat(" ", instants)+" "+why)
 	}
 	return out
 }
@@ -126,20 +133,20 @@ func (p *probe) call(asked string, f func() (string, error)) error {
 				panic(r)
 			}
 			l.answer = "panic: " + clip(fmt.Sprint(r))
-			p.fail("the store panicked; a request that it cannot serve is answered with an error")
+			p.want("an answer, or an error")
 		}
 	}()
 	said, err := f()
 	l.answer = said
 	if err != nil {
-		l.answer = "error: " + clip(err.Error())
+		l.answer = refusal(err)
 	}
 	return err
 }
 
 // acquireOdd, unlike acquire, takes the answer as it is: no grant is usable.
 func (p *probe) acquireOdd(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
-	err = p.call(fmt.Sprintf("%s acquires %s for %s", who(h), name(resource), span(ttl)), func() (string, error) {
+	err = p.call(fmt.Sprintf("%s acquires%s for %s%s", who(h), p.lease(resource), span(ttl), under(ctx)), func() (string, error) {
 		g, err = p.lab.Thing().Acquire(ctx, resource, h, ttl)
 		return granted(g), err
 	})
@@ -156,7 +163,7 @@ func (p *probe) acquire(ctx context.Context, resource string, h lease.Holder, tt
 
 // renewOdd likewise.
 func (p *probe) renewOdd(ctx context.Context, resource string, h lease.Holder, token lease.Token, ttl time.Duration) (g lease.Grant, err error) {
-	err = p.call(fmt.Sprintf("%s renews %s under token %d for %s", who(h), name(resource), token, span(ttl)), func() (string, error) {
+	err = p.call(fmt.Sprintf("%s renews%s under token %d for %s%s", who(h), p.lease(resource), token, span(ttl), under(ctx)), func() (string, error) {
 		g, err = p.lab.Thing().Renew(ctx, resource, h, token, ttl)
 		return granted(g), err
 	})
@@ -168,14 +175,14 @@ func (p *probe) renew(ctx context.Context, resource string, h lease.Holder, toke
 	if err == nil {
 		p.usable(g, resource, h)
 		if g.Token != token {
-			p.fail("the renewal changed the token from %d to %d", token, g.Token)
+			p.want("a renewal keeps its token, %d", token)
 		}
 	}
 	return g, err
 }
 
 func (p *probe) release(ctx context.Context, resource string, h lease.Holder, token lease.Token) error {
-	return p.call(fmt.Sprintf("%s releases %s under token %d", who(h), name(resource), token), func() (string, error) {
+	return p.call(fmt.Sprintf("%s releases%s under token %d%s", who(h), p.lease(resource), token, under(ctx)), func() (string, error) {
 		return "released", p.lab.Thing().Release(ctx, resource, h, token)
 	})
 }
@@ -185,7 +192,11 @@ func (p *probe) get(resource string) (o lease.Observation, ok bool) {
 	if p.o.NoGet {
 		return o, false
 	}
-	err := p.call("who holds "+name(resource)+"?", func() (said string, err error) {
+	asked := "who holds it?"
+	if p.names {
+		asked = "who holds" + p.lease(resource) + "?"
+	}
+	err := p.call(asked, func() (said string, err error) {
 		o, err = p.lab.Thing().Get(context.Background(), resource)
 		if o.Holder.IsZero() {
 			return "nobody", err
@@ -212,56 +223,94 @@ func (p *probe) restart() {
 func (p *probe) usable(g lease.Grant, resource string, h lease.Holder) {
 	switch {
 	case g.Token == 0:
-		p.fail("the grant has no token; they start at 1")
+		p.want("a grant has a token, from 1 on")
 	case g.Holder != h:
-		p.fail("the grant is for %s, and %s asked", who(g.Holder), who(h))
+		p.want("a grant says to whom it is, %s; this is to %s", who(h), who(g.Holder))
 	case g.Resource != resource:
-		p.fail("the grant is of %s, and was asked for %s", name(g.Resource), name(resource))
+		p.want("a grant says what it is of, %s; this is of %s", name(resource), name(g.Resource))
 	case g.TTL <= 0:
-		p.fail("the grant is for a TTL of %v, so that nobody can lead under it", g.TTL)
+		p.want("a grant says for how long it is, above zero")
 	}
 }
 
-// mustAcquire, mustRenew and mustRefuse convict a store that answers otherwise.
+// mustAcquire, mustRenew, mustRelease and mustRefuse convict a store that
+// answers otherwise.
 func (p *probe) mustAcquire(resource string, h lease.Holder, why string) lease.Grant {
 	g, err := p.acquire(context.Background(), resource, h, p.t.ttl)
 	if err != nil {
-		p.fail("a correct store grants it: %s", why)
+		p.want("granted: %s", why)
 	}
 	return g
 }
 
 func (p *probe) mustRenew(resource string, h lease.Holder, token lease.Token, why string) {
 	if _, err := p.renew(context.Background(), resource, h, token, p.t.ttl); err != nil {
-		p.fail("a correct store grants it: %s", why)
+		p.want("granted: %s", why)
+	}
+}
+
+func (p *probe) mustRelease(resource string, h lease.Holder, token lease.Token) {
+	if err := p.release(context.Background(), resource, h, token); err != nil {
+		p.want("released: %s holds it", who(h))
 	}
 }
 
 func (p *probe) mustRefuse(resource string, h lease.Holder, why string) {
 	if _, err := p.acquire(context.Background(), resource, h, p.t.ttl); err == nil {
-		p.fail("a correct store refuses it: %s", why)
+		p.want("refused: %s", why)
 	}
 }
 
 // follows convicts a store whose new ownership has the wrong token.
 func (p *probe) follows(before, after lease.Token) {
 	switch {
-	case p.o.Tokens == tokensNext && after != before+1:
-		p.fail("a new ownership after token %d has token %d", before, before+1)
+	case p.o.Tokens == model.TokensNext && after != before+1:
+		p.want("granted under token %d: the last was %d", before+1, before)
 	case after <= before:
-		p.fail("a new ownership after token %d has a higher token", before)
+		p.want("granted under a token above %d, the last", before)
 	}
 }
 
 // isRefusal reports whether err says that the store decided against the
 // request, and not that its outcome is unknown.
-func isRefusal(err error) bool {
-	var (
-		held    *lease.HeldError
-		delay   *lease.DelayError
-		invalid *lease.InvalidError
-	)
-	return errors.As(err, &held) || errors.As(err, &delay) || errors.As(err, &invalid) || errors.Is(err, lease.ErrNotHeld)
+func isRefusal(err error) bool { return err != nil && !strings.HasPrefix(refusal(err), "error") }
+
+// refusal is err in a few words.
+func refusal(err error) string {
+	if e, ok := errors.AsType[*lease.HeldError](err); ok {
+		if e.Holder.IsZero() {
+			return "refused: held"
+		}
+		return fmt.Sprintf("refused: %s holds it under token %d for another %s", who(e.Holder), e.Token, span(e.Remaining))
+	}
+	if _, ok := errors.AsType[*lease.DelayError](err); ok {
+		return "refused: lock delay"
+	}
+	if _, ok := errors.AsType[*lease.LapsedError](err); ok {
+		return "refused: lapsed"
+	}
+	if errors.Is(err, lease.ErrNotHeld) {
+		return "refused: not held"
+	}
+	if _, ok := errors.AsType[*lease.InvalidError](err); ok {
+		return "refused: invalid"
+	}
+	return "error: " + clip(err.Error())
+}
+
+// lease names the resource where that matters.
+func (p *probe) lease(resource string) string {
+	if !p.names {
+		return ""
+	}
+	return " " + name(resource)
+}
+
+func under(ctx context.Context) string {
+	if ctx.Err() != nil {
+		return ", its context ended"
+	}
+	return ""
 }
 
 func granted(g lease.Grant) string {
@@ -285,14 +334,14 @@ func who(h lease.Holder) string {
 func name(s string) string {
 	const keep = 12
 	if len(s) > 4*keep {
-		return fmt.Sprintf("%q…%q (%d bytes)", s[:keep], s[len(s)-keep:], len(s))
+		return fmt.Sprintf("%+q…%+q (%d bytes)", s[:keep], s[len(s)-keep:], len(s))
 	}
-	return fmt.Sprintf("%q", s)
+	return fmt.Sprintf("%+q", s)
 }
 
 // clip keeps what a store says to a line.
 func clip(s string) string {
-	const limit = 100
+	const limit = 60
 	s, _, _ = strings.Cut(s, "\n")
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == utf8.RuneError {

@@ -79,7 +79,7 @@ func (c court) try(r rule) (out kit.Outcome) {
 			// A check that is skipped here names one that fails, so that no
 			// breach goes unreported.
 			if home, ok := c.home(result.Breach.Rule); ok {
-				out = kit.Outcome{Skipped: fmt.Sprintf("not reached: the store breaks %v first, see %s", result.Breach.Rule, home)}
+				out = kit.Outcome{Skipped: notReached(result.Breach.Rule, home)}
 			} else {
 				out = kit.Outcome{Failure: failure(result)}
 			}
@@ -124,17 +124,51 @@ func (c court) home(broken model.Rule) (name string, ok bool) {
 	return "", false
 }
 
+// first is the first check of those named that the store fails.
+func (c court) first(named func(string) bool) (broken model.Rule, home string, ok bool) {
+	for _, r := range c.rules {
+		if !named(r.name) {
+			continue
+		}
+		if out := c.try(r); out.Failure != nil {
+			result, _ := c.run(r)
+			return result.Breach.Rule, r.name, true
+		}
+	}
+	return 0, "", false
+}
+
+func notReached(broken model.Rule, home string) string {
+	return fmt.Sprintf("not reached: the store breaks %v first, see %s", broken, home)
+}
+
 // failure tells what the last line of r breaks.
 func failure(r script.Result) *kit.Failure {
 	last := r.Lines[len(r.Lines)-1]
 	return &kit.Failure{
 		Rule:  r.Breach.Rule.String(),
 		Says:  r.Breach.Rule.Says(),
-		What:  fmt.Sprintf("%q was answered %q; a correct store: %s", last.Step, last.Answer, r.Breach.Want),
+		What:  fmt.Sprintf("%s was answered \"%s\", and correct is \"%s\"", said(last.Step), last.Answer, r.Breach.Want),
 		Story: script.Story(r),
 		Read:  read(r.Breach.Rule, last.Step.Do),
 		Log:   r.Log,
 	}
+}
+
+func said(s script.Step) string {
+	switch s.Do {
+	case script.Acquire:
+		return s.Who.String() + "'s acquire"
+	case script.Renew:
+		return s.Who.String() + "'s renewal"
+	case script.Release:
+		return s.Who.String() + "'s release"
+	case script.Get:
+		return "the question who holds it"
+	case script.Delete:
+		return "the deletion"
+	}
+	return "the " + s.Do.String()
 }
 
 // read is where the rule is documented that an answer to a step of this kind

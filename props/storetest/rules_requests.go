@@ -7,7 +7,7 @@ import "fencepost/model"
 var requestRules = []rule{
 	{"rules/a-free-lease-is-granted", []model.Rule{model.RuleAcquireFree, model.RuleGrantTTL, model.RuleGrantHolder}, 0, `
 		acquire a {T}`},
-	{"rules/every-request-is-answered", nil, 0, `
+	{"rules/every-request-is-answered", []model.Rule{model.RuleAnswers, model.RuleMalformed}, 0, `
 		acquire a {T}
 		acquire b {T}
 		renew a {T}
@@ -102,16 +102,17 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {T-1ns}
 		acquire b {T}`},
-	{"rules/lapses-at-the-instant", []model.Rule{model.RuleOnTime}, 0, `
+	{"rules/lapses-at-the-instant", []model.Rule{model.RuleOnTime, model.RuleLockDelay}, 0, `
 		acquire a {T}
 		advance {free}
 		acquire b {T}`},
-	{"rules/lapses-once-and-for-all", []model.Rule{model.RuleLapseFinal}, noRenewal, `
+	{"rules/lapses-once-and-for-all", []model.Rule{model.RuleLapseFinal, model.RuleRenewHeld}, noRenewal, `
 		acquire a {T}
 		advance {gone}
 		renew a {T}
-		release a
-		renew a {T}`},
+		renew a {T}
+		advance {delay}
+		acquire b {T}`},
 
 	// Renewals.
 	{"rules/renew-is-granted-to-the-holder", []model.Rule{model.RuleRenewGranted, model.RuleRenewKeepsToken}, 0, `
@@ -183,7 +184,7 @@ var requestRules = []rule{
 		acquire b {T}`},
 
 	// Releases.
-	{"rules/release-frees-at-once", []model.Rule{model.RuleReleaseFrees}, 0, `
+	{"rules/release-frees-at-once", []model.Rule{model.RuleReleaseFrees, model.RuleNoLockDelay}, 0, `
 		acquire a {T}
 		release a
 		acquire b {T}`},
@@ -273,7 +274,7 @@ var requestRules = []rule{
 		release a
 		get
 		acquire b {T}`},
-	{"rules/what-get-called-lapsed-stays-lapsed", []model.Rule{model.RuleLapseFinal}, noRenewal, `
+	{"rules/what-get-called-lapsed-stays-lapsed", []model.Rule{model.RuleLapseFinal, model.RuleRenewHeld}, noRenewal, `
 		acquire a {T}
 		advance {gone}
 		get

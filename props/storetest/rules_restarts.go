@@ -136,7 +136,7 @@ var restartRules = []rule{
 
 // deleteRules are those of an operator who deletes the lease.
 var deleteRules = []rule{
-	{"delete/frees-at-once", []model.Rule{model.RuleDeleteFrees}, 0, `
+	{"delete/frees-at-once", []model.Rule{model.RuleDeleteFrees, model.RuleNoLockDelay}, 0, `
 		acquire a {T}
 		delete
 		acquire b {T}`},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"fencepost/impl/lease"
+	"fencepost/model"
 	"fencepost/props/kit"
 	"fencepost/props/script"
 )
@@ -58,6 +61,79 @@ func TestEachFaultFailsTheCheckThatNamesIt(t *testing.T) {
 	for _, c := range sequential(right.open, right.o) {
 		if !convicted[c.Name] {
 			t.Errorf("%s: no store of this test fails it", c.Name)
+		}
+	}
+}
+
+func TestEachRuleHasACheckOfItsOwn(t *testing.T) {
+	for about := range model.Rules() {
+		if !slices.ContainsFunc(slices.Concat(requestRules, restartRules, deleteRules), func(r rule) bool { return slices.Contains(r.own, about) }) {
+			t.Errorf("%v: no check is about it", about)
+		}
+	}
+}
+
+func TestCheckNamesAreSubtestsOfTheirOwn(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Checks(nil, kit.Options{}, kit.Effort{}) {
+		if seen[c.Name] {
+			t.Errorf("%s: twice", c.Name)
+		}
+		seen[c.Name] = true
+		if strings.ContainsFunc(c.Name, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-/", r) }) {
+			t.Errorf("%s: a pattern of -run would have to escape it", c.Name)
+		}
+	}
+}
+
+func TestSetupThatFailsMakesAllUnknown(t *testing.T) {
+	open := func(e kit.Env) lease.Store { e.Fatal(errors.New("no database")); return nil }
+	for _, c := range slices.Concat(sequential(open, kit.Options{}), Watch(open, kit.Options{}), Lockstep(open, kit.Options{}, kit.Effort{})) {
+		out := c.Run()
+		if out.Skipped == "" && !strings.Contains(out.Unknown, "no database") {
+			t.Errorf("%s: %+v, want unknown", c.Name, out)
+		}
+	}
+}
+
+// Of the faults that only time, many requests or restarts show, those that
+// random scripts are for.
+func TestLockstepConvictsInAFewLines(t *testing.T) {
+	for i, f := range faults() {
+		if i%3 > 0 && os.Getenv("FENCEPOST_LONG") == "" {
+			continue
+		}
+		if !strings.HasPrefix(f.check, "rules/") && !strings.HasPrefix(f.check, "restarts/") {
+			continue
+		}
+		var failed []string
+		for _, c := range Lockstep(f.open(), f.o, kit.Effort{Seed: 1}) {
+			out := c.Run()
+			if out.Failure == nil {
+				continue
+			}
+			failed = append(failed, c.Name)
+			if out := Replay(f.open(), f.o, out.Failure.File.Name, out.Failure.File.Data); out.Failure == nil {
+				t.Errorf("%s: %s: the file does not fail when replayed: %+v", f.name, c.Name, out)
+			}
+			right := variants()["exact"]
+			if f.o.LockDelay > 0 {
+				right = variants()["lock delay"]
+			}
+			if out := Replay(right.open, right.o, out.Failure.File.Name, out.Failure.File.Data); out != (kit.Outcome{}) {
+				t.Errorf("%s: %s: the file convicts a right store too: %+v", f.name, c.Name, out)
+			}
+			if n := len(out.Failure.Story); n > 10 {
+				t.Errorf("%s: a story of %d lines:\n%s", f.name, n, tell(out.Failure))
+			}
+			if os.Getenv("FENCEPOST_SHOW") != "" {
+				fmt.Printf("=== %s: %s\n%s\n", f.name, c.Name, strings.Join(out.Failure.Story, "\n"))
+			}
+		}
+		if want, restarts := "lockstep/requests", strings.HasPrefix(f.check, "restarts/"); !restarts && !slices.Contains(failed, want) {
+			t.Errorf("%s: %s does not fail", f.name, want)
+		} else if restarts && len(failed) == 0 {
+			t.Errorf("%s: neither part of lockstep fails", f.name)
 		}
 	}
 }

@@ -20,12 +20,13 @@ INSERT OR IGNORE INTO fence VALUES (1, 0);
 CREATE TABLE IF NOT EXISTS item (key TEXT PRIMARY KEY, value TEXT NOT NULL, token INTEGER NOT NULL)`
 
 // admit is the rule, as one guarded UPDATE: it moves the highest token up, and
-// finds no row where that is above token already.
-const admit = `UPDATE fence SET highest = ? WHERE highest <= ?`
+// finds no row where that is above token already. Token 0 is none: it is what a
+// client sends that forgot it.
+const admit = `UPDATE fence SET highest = ?1 WHERE highest <= ?1 AND ?1 > 0`
 
 // Fence bars lower tokens than token, before anything is written under it.
 func (t Table) Fence(ctx context.Context, token uint64) (ok bool, err error) {
-	return changed(ctx, t.DB, admit, int64(token), int64(token))
+	return changed(ctx, t.DB, admit, int64(token))
 }
 
 // Write lands value under key, or nothing at all where token is stale. Both
@@ -37,7 +38,7 @@ func (t Table) Write(ctx context.Context, token uint64, key, value string) (ok b
 		return false, err
 	}
 	defer tx.Rollback() // does nothing after a commit
-	res, err := tx.ExecContext(ctx, admit, int64(token), int64(token))
+	res, err := tx.ExecContext(ctx, admit, int64(token))
 	if err != nil {
 		return false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+	"unicode/utf8"
 )
 
 // Files is a lease store that keeps one JSON file a directory and a lock beside
@@ -28,6 +29,9 @@ type held struct {
 	TTL     time.Duration // the longest of the tenure
 	Expires time.Duration
 }
+
+// JSON has no other text: it would make one name of several.
+var errName = errors.New("a name that is not UTF-8")
 
 // OpenFiles opens the store in dir. rebooted says that the machine was started
 // again since, and its clock with it: whoever held a lease holds it for its
@@ -48,6 +52,9 @@ func OpenFiles(dir string, now func() time.Duration, rebooted bool) (*Files, err
 
 // Acquire gives resource to holder for ttl, unless somebody else has it.
 func (f *Files) Acquire(_ context.Context, resource, holder string, ttl time.Duration) (token uint64, ok bool, err error) {
+	if !utf8.ValidString(resource) || !utf8.ValidString(holder) {
+		return 0, false, errName
+	}
 	err = f.locked(func(all map[string]held) bool {
 		l, now := all[resource], f.now()
 		if now >= l.Expires {

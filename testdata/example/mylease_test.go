@@ -35,3 +35,15 @@ func TestRegistry(t *testing.T) {
 		return props.Funcs{Acquire: r.Acquire, Renew: r.Renew, Release: r.Release}.Store()
 	}, props.Options{Volatile: true})
 }
+
+// A client needs no change to be tested: its time is that of a testing/synctest
+// bubble, and what it believes shows by the work that it starts and stops.
+func TestClient(t *testing.T) {
+	props.TestElector(t, func(e props.ElectorEnv) props.Candidate {
+		c := &Client{
+			Store: e.Store, Resource: e.Resource, Node: e.Node, Nonce: e.Nonce,
+			TTL: e.Config.TTL, Window: e.Config.Window, Lead: e.Lead,
+		}
+		return props.Candidate{Run: c.Run}
+	}, props.ElectorOptions{})
+}

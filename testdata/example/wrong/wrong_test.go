@@ -17,11 +17,11 @@ type locker interface {
 	Release(name, owner string, token uint64) bool
 }
 
-// The stores of this package are to fail, each at the subtest that is named
+// The stores and the client of this package are to fail, each at the subtest that is named
 // beside it.
 func TestWrong(t *testing.T) {
 	if os.Getenv("WRONG") == "" {
-		t.Skip("these stores are wrong, and their tests fail: WRONG=1 go test shows how")
+		t.Skip("these are wrong, and their tests fail: WRONG=1 go test shows how")
 	}
 	// Locks in memory are gone after a restart, and who uses them knows.
 	volatile := props.Options{Volatile: true}
@@ -54,6 +54,14 @@ func TestWrong(t *testing.T) {
 			props.TestStore(t, func(e props.Env) lease.Store { return adapt(w.open(e)) }, w.options)
 		})
 	}
+	t.Run("Client", func(t *testing.T) {
+		t.Log("to be convicted by belief/ends-while-a-call-hangs")
+		props.TestElector(t, func(e props.ElectorEnv) props.Candidate {
+			me := lease.Holder{Node: e.Node, Seq: 1, Nonce: e.Nonce}
+			c := &Client{Store: e.Store, Resource: e.Resource, Me: me, TTL: e.Config.TTL, Lead: e.Lead}
+			return props.Candidate{Run: c.Run}
+		}, props.ElectorOptions{})
+	})
 }
 
 // adapt is l as fencepost asks for it. What it calls a holder is a string here,

@@ -1,0 +1,27 @@
+package storetest
+
+import (
+	"bytes"
+
+	"fencepost/props/kit"
+	"fencepost/props/script"
+)
+
+// Replay judges the store by a counterexample that an earlier run has left,
+// as found in the File of a failure. It is unknown whether a file holds that
+// cannot be read, and one of another kind is skipped.
+func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
+	c, err := script.Read(bytes.NewReader(data), path)
+	if err != nil {
+		return kit.Outcome{Unknown: err.Error()}
+	}
+	err = kit.Attempt(func() {
+		if r := script.Run(open, o, c.Steps); r.Breach != nil {
+			out = kit.Outcome{Failure: failure(r)}
+		}
+	})
+	if err != nil {
+		return kit.Outcome{Unknown: err.Error()}
+	}
+	return out
+}
