@@ -112,9 +112,9 @@ func Random(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 	return checks
 }
 
-// Replay runs a schedule that a check of [Random] left as a file, and judges it
-// again.
-func Replay(open script.Open, o kit.Options, name string, data []byte) (out kit.Outcome) {
+// replaySchedule runs a schedule that a check of [Random] left as a file, and
+// judges it again.
+func replaySchedule(open script.Open, o kit.Options, name string, data []byte) (out kit.Outcome) {
 	s, err := sim.ReadSchedule(bytes.NewReader(data), name)
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}

@@ -278,7 +278,7 @@ func TestWhatCannotBeSimulatedIsSaid(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ data, want string }{
-		"no schedule":   {"{", "x.json:1"},
+		"no schedule":   {`{"subject": "external", "actions": [{"do": "nothing"}]}`, "x.json:1"},
 		"another store": {kept(t), "lock delay of 3s"},
 	} {
 		if out := Replay(memory, kit.Options{}, "x.json", []byte(c.data)); !strings.Contains(out.Unknown, c.want) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"fencepost/props/kit"
 	"fencepost/props/script"
@@ -11,6 +12,9 @@ import (
 // as found in the File of a failure. It is unknown whether a file holds that
 // cannot be read, and one of another kind is skipped.
 func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
+	if isSchedule(data) {
+		return replaySchedule(open, o, path, data)
+	}
 	c, err := script.Read(bytes.NewReader(data), path)
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}
@@ -24,4 +28,13 @@ func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.
 		return kit.Outcome{Unknown: err.Error()}
 	}
 	return out
+}
+
+// isSchedule tells the files of [Random], which have actions, from all others.
+func isSchedule(data []byte) bool {
+	var head struct {
+		Subject *string
+		Actions json.RawMessage
+	}
+	return json.Unmarshal(data, &head) == nil && head.Subject != nil && head.Actions != nil
 }
