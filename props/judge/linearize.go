@@ -64,8 +64,8 @@ func stretch(d, ppb int64) (int64, bool) {
 	if hi >= rate {
 		return 0, false
 	}
-	q, _ := bits.Div64(hi, lo, rate)
-	return int64(q) + 1, q < 1<<62
+	q, rest := bits.Div64(hi, lo, rate)
+	return int64(q + min(rest, 1)), q < 1<<62
 }
 
 // witnessed settles the outcomes that clients do not know but the observer

@@ -25,12 +25,23 @@ func drawn() int {
 	return 300
 }
 
+// seeds is of how many seeds batches are run.
+func seeds() uint64 {
+	if os.Getenv("FENCEPOST_LONG") != "" {
+		return 100
+	}
+	return 1
+}
+
 func TestRightStoresPassRandomSchedules(t *testing.T) {
 	for name, v := range variants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newSimulated(v.open, v.o)
 			defer w.store.Close()
+			if w.shortest() > longest {
+				t.Skipf("no schedules have TTLs of %v", w.shortest())
+			}
 			trial := judge.Trial{Subject: w.subject, Want: harmful, Config: w.suit}
 			profiles := w.profiles()
 			for i := range drawn() {
@@ -55,7 +66,10 @@ func TestRightStoresPassRandomSchedules(t *testing.T) {
 
 func TestTheQuickModeKnowsOfRightStoresAndKeepsToItsBudget(t *testing.T) {
 	for name, v := range variants() {
-		for seed := range uint64(3) {
+		if v.o.MinTTL > longest {
+			continue // see below for what is said of it
+		}
+		for seed := range seeds() {
 			calls := 0
 			open := func(e kit.Env) lease.Store { return counting(v.open(e), &calls) }
 			for _, c := range Random(open, v.o, kit.Effort{Seed: seed}) {
@@ -270,7 +284,7 @@ func TestWhatCannotBeSimulatedIsSaid(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct{ data, want string }{
-		"no schedule":   {"{", "x.json:1"},
+		"no schedule":   {`{"subject": "external", "actions": [{"do": "nothing"}]}`, "x.json:1"},
 		"another store": {kept(t), "lock delay of 3s"},
 	} {
 		if out := Replay(memory, kit.Options{}, "x.json", []byte(c.data)); !strings.Contains(out.Unknown, c.want) {
@@ -296,4 +310,73 @@ func kept(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// peculiar are stores that keep to what they promise in a way that the built-in
+// one does not.
+func peculiar() map[string]fault {
+	const late = 700 * time.Millisecond
+	return map[string]fault{
+		"renews what lapsed": {o: kit.Options{RenewAfterLapse: true}, handle: func(now time.Duration, r lease.Record, q lease.Request) (lease.Record, lease.Reply) {
+			if own := q.Holder == r.Holder && q.Token == r.Token; q.Op == lease.OpRenew && own && q.TTL > 0 && r.Status != lease.Free && !r.Held(now) {
+				r.Status, r.Expires = lease.Running, now+1
+			}
+			return r.Handle(now, 0, q)
+		}},
+		"lapses late": {o: kit.Options{Late: late}, handle: func(now time.Duration, r lease.Record, q lease.Request) (lease.Record, lease.Reply) {
+			r, rep := r.Handle(now, 0, q)
+			if rep.Code == lease.CodeGranted {
+				r.Expires = max(r.Expires, now+q.TTL+late)
+			}
+			return r, rep
+		}},
+		"lapses late, with a lock delay": {o: kit.Options{Late: late, LockDelay: 4 * time.Second}, delay: 4 * time.Second, handle: func(now time.Duration, r lease.Record, q lease.Request) (lease.Record, lease.Reply) {
+			r, rep := r.Handle(now, 4*time.Second, q)
+			if rep.Code == lease.CodeGranted {
+				r.Expires = max(r.Expires, now+q.TTL+late)
+			}
+			return r, rep
+		}},
+		"takes its time after a restart": {o: kit.Options{Late: late}, restart: func(r lease.Record, now time.Duration) lease.Record {
+			r = lease.Restore(r.Durable, now)
+			if r.Status == lease.Running {
+				r.Expires += late
+			}
+			return r
+		}},
+	}
+}
+
+func TestStoresThatAreRightInTheirOwnWayPassRandomSchedules(t *testing.T) {
+	for name, f := range peculiar() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range seeds() {
+				for _, c := range Random(f.open(), f.o, kit.Effort{Seed: seed}) {
+					if out := c.Run(); out.Covered == "" {
+						t.Errorf("seed %d, %s: %s%s", seed, c.Name, out.Unknown, out.Skipped)
+						if out.Failure != nil {
+							t.Errorf("%s\n%s", tell(out.Failure), out.Failure.More)
+						}
+					}
+				}
+			}
+		})
+	}
+	// Undeclared, what they do is wrong.
+	for name, f := range peculiar() {
+		w := newSimulated(f.open(), kit.Options{LockDelay: f.o.LockDelay})
+		trial := judge.Trial{Subject: w.subject, Want: harmful, Config: w.suit}
+		profiles, failed := w.profiles(), false
+		for i := 0; i < 300 && !failed; i++ {
+			broken, err := trial.Run(judge.Source(1, i), &profiles[i%2], randomMinSteps, randomMaxSteps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed = broken != nil
+		}
+		if w.store.Close(); !failed {
+			t.Errorf("%s: nobody minds", name)
+		}
+	}
 }

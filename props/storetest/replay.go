@@ -11,15 +11,10 @@ import (
 // Replay judges the store by a counterexample that an earlier run has left,
 // as found in the File of a failure. It is unknown whether a file holds that
 // cannot be read.
-func Replay(open script.Open, o kit.Options, path string, data []byte) kit.Outcome {
-	var head struct{ Kind string }
-	if err := json.Unmarshal(data, &head); err == nil && head.Kind == script.FileKind {
-		return replayScript(open, o, path, data)
+func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
+	if isSchedule(data) {
+		return replaySchedule(open, o, path, data)
 	}
-	return replaySchedule(open, o, path, data) // which has no kind
-}
-
-func replayScript(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
 	c, err := script.Read(bytes.NewReader(data), path)
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}
@@ -33,4 +28,13 @@ func replayScript(open script.Open, o kit.Options, path string, data []byte) (ou
 		return kit.Outcome{Unknown: err.Error()}
 	}
 	return out
+}
+
+// isSchedule tells the files of [Random], which have actions, from all others.
+func isSchedule(data []byte) bool {
+	var head struct {
+		Subject *string
+		Actions json.RawMessage
+	}
+	return json.Unmarshal(data, &head) == nil && head.Subject != nil && head.Actions != nil
 }
