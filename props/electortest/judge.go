@@ -67,6 +67,7 @@ type tenure struct {
 	expires  time.Duration // by the store's clock
 	released bool
 	heard    bool // the client knows of it
+	before   int  // how many calls were made before it did
 	told     bool // the client has been told that it is over
 }
 
@@ -293,9 +294,9 @@ func (w *world) released(c *call) {
 // hears notes what an answer tells the client.
 func (w *world) hears(c *call) {
 	p := c.proc
-	// The refusal of an acquire says nothing about a grant that is still on its
-	// way.
-	if t := w.tenures[c.told]; t != nil && (t.heard || c.op != lease.OpAcquire) {
+	// The refusal of an acquire that was sent before the client heard of a grant
+	// says nothing about it: which of the two the store handled first, who knows?
+	if t := w.tenures[c.told]; t != nil && (c.op != lease.OpAcquire || t.heard && c.serial > t.before) {
 		t.told = true
 	}
 	g := c.answer.grant
@@ -303,7 +304,9 @@ func (w *world) hears(c *call) {
 		return
 	}
 	p.granted = max(p.granted, g.Token)
-	w.tenures[g.Token].heard = true
+	if t := w.tenures[g.Token]; !t.heard {
+		t.heard, t.before = true, w.calls
+	}
 	// A grant under another token is no renewal: the old tenure was lost.
 	for _, t := range w.tenures {
 		if t.holder == g.Holder && t.token < g.Token {

@@ -71,11 +71,12 @@ type world struct {
 	ending  bool        // nothing is judged any more
 	enough  func() bool // ends run early; nil: never
 
-	mu     sync.Mutex // guards what the clients' goroutines share with the onlooker's:
-	inbox  []*call
-	closed bool
-	guard  fence.Guard
-	data   map[string]string
+	mu       sync.Mutex // guards what the clients' goroutines share with the onlooker's:
+	inbox    []*call
+	stopping []*work // whose context has ended, and which linger from now on
+	closed   bool
+	guard    fence.Guard
+	data     map[string]string
 	// and, of each process, works, returned.
 }
 
@@ -112,15 +113,18 @@ type process struct {
 
 // work is one call of Env.Lead.
 type work struct {
-	token lease.Token
-	ctx   context.Context
-	ended bool
+	slot    int
+	token   lease.Token
+	ctx     context.Context
+	stopped chan struct{} // closed when it has lingered
+	ended   bool
 }
 
 // call is one request of a process.
 type call struct {
 	proc   *process
 	n      int // among those of its slot
+	serial int // among all, from 1
 	op     lease.Op
 	holder lease.Holder
 	token  lease.Token
@@ -255,9 +259,17 @@ func (w *world) settle() {
 		synctest.Wait()
 		w.observe()
 		w.mu.Lock()
-		calls := w.inbox
-		w.inbox = nil
+		calls, works := w.inbox, w.stopping
+		w.inbox, w.stopping = nil, nil
 		w.mu.Unlock()
+		// Not by a timer of its own: it could go off at the same instant as one
+		// of the client's, in either order.
+		slices.SortStableFunc(works, func(a, b *work) int {
+			return cmp.Or(cmp.Compare(a.slot, b.slot), cmp.Compare(a.token, b.token))
+		})
+		for _, k := range works {
+			w.after(w.linger, func() { close(k.stopped) })
+		}
 		if len(calls) == 0 {
 			return
 		}
@@ -282,6 +294,7 @@ func (w *world) take(c *call) {
 	c.n = s.calls
 	s.calls++
 	w.calls++
+	c.serial = w.calls
 	if s.pulse != w.now() || s.pulses == 0 {
 		s.pulse, s.pulses = w.now(), 0
 	}
@@ -359,18 +372,23 @@ func (w *world) stop(p *process) {
 
 // lead is Env.Lead.
 func (w *world) lead(p *process, ctx context.Context, token lease.Token) error {
-	k := &work{token: token, ctx: ctx}
+	k := &work{slot: p.slot, token: token, ctx: ctx, stopped: make(chan struct{})}
 	w.mu.Lock()
 	p.works = append(p.works, k)
 	w.mu.Unlock()
 	w.nudge()
 	select {
 	case <-ctx.Done():
-		if w.linger > 0 {
-			select {
-			case <-time.After(w.linger):
-			case <-w.over:
-			}
+		if w.linger == 0 {
+			break
+		}
+		w.mu.Lock()
+		w.stopping = append(w.stopping, k)
+		w.mu.Unlock()
+		w.nudge()
+		select {
+		case <-k.stopped:
+		case <-w.over:
 		}
 	case <-w.over:
 	}
