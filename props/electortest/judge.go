@@ -296,7 +296,9 @@ func (w *world) hears(c *call) {
 	p := c.proc
 	// The refusal of an acquire that was sent before the client heard of a grant
 	// says nothing about it: which of the two the store handled first, who knows?
-	if t := w.tenures[c.told]; t != nil && (c.op != lease.OpAcquire || t.heard && c.serial > t.before) {
+	// And who has given a call up need not look at what it returns in the end.
+	waits := c.ctx.Err() == nil
+	if t := w.tenures[c.told]; t != nil && waits && (c.op != lease.OpAcquire || t.heard && c.serial > t.before) {
 		t.told = true
 	}
 	g := c.answer.grant
@@ -309,7 +311,7 @@ func (w *world) hears(c *call) {
 	}
 	// A grant under another token is no renewal: the old tenure was lost.
 	for _, t := range w.tenures {
-		if t.holder == g.Holder && t.token < g.Token {
+		if waits && t.holder == g.Holder && t.token < g.Token {
 			t.told = true
 		}
 	}

@@ -85,7 +85,7 @@ func (s port) do(ctx context.Context, c *call) answer {
 	if err := ctx.Err(); err != nil {
 		return answer{err: fmt.Errorf("nothing sent: %w", err)}
 	}
-	c.proc, c.sent = s.p, s.w.now()
+	c.proc, c.ctx, c.sent = s.p, ctx, s.w.now()
 	c.taken, c.reply = make(chan struct{}), make(chan answer, 1)
 	s.w.mu.Lock()
 	if s.w.closed {

@@ -130,6 +130,7 @@ type call struct {
 	token  lease.Token
 	ttl    time.Duration
 	sent   time.Duration
+	ctx    context.Context
 
 	taken   chan struct{} // closed once fate is known
 	reply   chan answer
