@@ -226,7 +226,7 @@ func (w *world) look(at time.Duration) {
 func (w *world) run(until time.Duration) {
 	for {
 		w.settle()
-		if !w.ending && (w.breach != nil || w.enough != nil && w.enough()) {
+		if w.breach != nil && !w.ending || w.enough != nil && w.enough() {
 			return
 		}
 		now := w.now()
@@ -286,8 +286,8 @@ func (w *world) settle() {
 	}
 }
 
-// most is how many calls of one client at one instant are a flood.
-const most = 100
+// flood is how many calls of one client at one instant are too many.
+const flood = 100
 
 // take lets a request that was made go its way.
 func (w *world) take(c *call) {
@@ -304,13 +304,17 @@ func (w *world) take(c *call) {
 		c.fate = w.fate(c)
 	}
 	w.judgeCall(c)
-	if s.pulses > most {
+	if s.pulses > flood {
 		// Time would never go on.
 		c.fate = fate{Lost: lostRequest, Hang: true, Deaf: true}
-		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", w.subject(c.proc), most))
+		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", w.subject(c.proc), flood))
 	}
 	if words := c.fate.words(); words != "" {
-		w.tell(s.name, c.asks()+" ("+words+")", "")
+		text, key := c.asks()+" ("+words+")", ""
+		if c.fate.Lost == lostRequest {
+			key = text // there is no more to tell of it
+		}
+		w.tell(s.name, text, key)
 	}
 	close(c.taken)
 	f := c.fate
@@ -427,15 +431,12 @@ func (w *world) finish() bool {
 	for _, p := range w.procs {
 		w.stop(p)
 	}
-	all := func() bool {
+	w.enough = func() bool {
 		return !slices.ContainsFunc(w.procs, func(p *process) bool { return !p.gone })
 	}
-	for range 10 {
-		w.run(w.now() + w.o.Config.TTL + w.linger)
-		if all() {
-			break
-		}
-	}
+	w.run(w.now() + 10*w.o.Config.TTL + w.linger)
+	stopped := w.enough()
+	w.enough = nil
 	w.mu.Lock()
 	w.closed = true
 	for _, c := range w.inbox {
@@ -446,7 +447,7 @@ func (w *world) finish() bool {
 	w.mu.Unlock()
 	close(w.over)
 	w.settle()
-	return all()
+	return stopped
 }
 
 // stamp puts the instant into the log instead of the time of day.
