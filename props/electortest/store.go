@@ -1,9 +1,11 @@
 package electortest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fencepost/impl/fence"
@@ -212,12 +214,17 @@ func (w *world) handle(c *call) {
 // deliver is the answer reaching the client, or the call failing.
 func (w *world) deliver(c *call) {
 	f := c.fate
+	i := slices.Index(w.open, c)
+	if i < 0 {
+		return // dropped
+	}
+	w.open = slices.Delete(w.open, i, i+1)
 	if c.left.Load() {
 		return
 	}
 	a := c.answer
 	if f.Lost != "" {
-		a = answer{err: fmt.Errorf("%v: outcome unknown: %w", c.op, errLost)}
+		a = answer{err: fmt.Errorf("%v: outcome unknown: %w", c.op, cmp.Or(c.failure, errLost))}
 	} else {
 		w.hears(c)
 		if f.Request+f.Answer > 0 {

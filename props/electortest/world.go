@@ -63,7 +63,7 @@ type world struct {
 	slots   []slot
 	procs   []*process // also those that have ended
 	terms   []*term
-	hung    []*call
+	open    []*call // not answered yet
 	calls   int
 	calm    bool        // nothing goes wrong any more
 	breach  *breach     // the first
@@ -137,6 +137,7 @@ type call struct {
 	left    atomic.Bool // the caller waits no more
 	fate    fate
 	answer  answer
+	failure error       // instead of the answer, if it is lost
 	told    lease.Token // the tenure that the answer tells the end of
 	owner   *process    // whose holder it asks as, if not its own
 	working bool        // work under the token went on when it was made
@@ -318,9 +319,7 @@ func (w *world) take(c *call) {
 	}
 	close(c.taken)
 	f := c.fate
-	if f.Hang {
-		w.hung = append(w.hung, c)
-	}
+	w.open = append(w.open, c)
 	if f.Lost == lostRequest {
 		if !f.Hang {
 			w.after(f.Request+f.Answer, func() { w.deliver(c) })
@@ -414,11 +413,17 @@ func (w *world) nudge() {
 // heal ends all that goes wrong. What hangs fails.
 func (w *world) heal() {
 	w.calm = true
-	for _, c := range w.hung {
-		c.fate.Lost = cmp.Or(c.fate.Lost, lostAnswer)
-		w.deliver(c)
+	for _, c := range slices.Clone(w.open) {
+		if c.fate.Hang {
+			w.drop(c, errLost)
+		}
 	}
-	w.hung = nil
+}
+
+// drop fails a call whose answer is not waited for.
+func (w *world) drop(c *call, err error) {
+	c.fate.Lost, c.failure = lostAnswer, err
+	w.deliver(c)
 }
 
 // errClosed answers what is asked after the end.
@@ -445,6 +450,9 @@ func (w *world) finish() bool {
 	}
 	w.inbox = nil
 	w.mu.Unlock()
+	for _, c := range slices.Clone(w.open) {
+		w.drop(c, errClosed)
+	}
 	close(w.over)
 	w.settle()
 	return stopped
