@@ -195,12 +195,17 @@ func stacks(list []goroutine) string {
 	return strings.Join(shown, "\n")
 }
 
-// shorten keeps the head of a stack and its innermost frames.
+// shorten keeps the head of a stack and its innermost frames that are not the
+// runtime's.
 func shorten(stack string) string {
 	lines := strings.Split(stack, "\n")
-	const most = 13
-	if len(lines) > most {
-		lines = append(lines[:most], "...")
+	out := lines[:1:1]
+	const most = 11
+	for i := 1; i < len(lines) && len(out) < most; i += 2 {
+		frame := lines[i:min(i+2, len(lines))]
+		if !slices.ContainsFunc([]string{"sync.", "internal/", "runtime."}, func(of string) bool { return strings.HasPrefix(frame[0], of) }) {
+			out = append(out, frame...)
+		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(out, "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -203,5 +204,14 @@ func TestAClientThatShowsNothingIsToldHow(t *testing.T) {
 	f := out["acquire/leads-when-free"].Failure
 	if f == nil || !strings.Contains(f.What, "give Candidate.IsLeader, or call Env.Lead") {
 		t.Errorf("%+v", f)
+	}
+}
+
+func TestACheckedClientLeavesNothingBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	outcomes(t, elector, Options{Plans: 30})
+	// One that is about to end may be seen; one of each check would be many.
+	if after := runtime.NumGoroutine(); after > before+2 {
+		t.Errorf("%d goroutines before, %d after", before, after)
 	}
 }

@@ -81,6 +81,9 @@ type Options struct {
 	Exits bool
 	// NoRelease says that the client lets the lease lapse when it stops.
 	NoRelease bool
+	// FullTTL says that a grant is always for as long as was asked for, as where
+	// [Env.Funcs] is used, which cannot tell: shorter ones are not tested.
+	FullTTL bool
 	// Fences says that the client fences its token at [Env].Storage before it
 	// leads.
 	Fences bool

@@ -52,10 +52,10 @@ func ExampleChecks() {
 	// belief/not-revived-by-a-late-answer
 	// belief/one-term-one-token
 	// belief/ends-with-a-fast-store-clock
-	// belief/grant-with-a-shorter-ttl
 	// belief/late-grant-is-no-lead
 	// identity/new-incarnation-after-each-term
 	// identity/two-processes-differ
+	// belief/grant-with-a-shorter-ttl
 	// acquire/keeps-campaigning
 	// acquire/takes-over-after-lapse
 	// acquire/takes-over-after-release

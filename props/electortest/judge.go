@@ -47,8 +47,8 @@ func (s kinds) has(k kind) bool { return s&(1<<k) != 0 }
 // believes are the ways of believing wrongly.
 var believes = set(kindExpired, kindTold, kindUngranted)
 
-// all of them can happen in any run.
-const all = kinds(1<<kindStory-1) | 1<<kindStuck
+// anywhere are those that can be judged in any run.
+const anywhere = kinds(1<<kindStory-1) | 1<<kindStuck
 
 // breach is a rule broken.
 type breach struct {
@@ -66,8 +66,10 @@ type tenure struct {
 	proc     *process      // nil: the rival
 	expires  time.Duration // by the store's clock
 	released bool
-	heard    bool // the client knows of it
-	told     bool // the client has been told that it is over
+	ended    time.Duration // the instant of that
+	heard    bool          // the client knows of it
+	before   int           // how many calls were made before it did
+	told     bool          // the client has been told that it is over
 }
 
 // term is one belief of a process, as observed.
@@ -180,8 +182,10 @@ func (w *world) judgeBelief(p *process, token lease.Token) {
 		w.fail(kindTold, p, fmt.Sprintf("%s leads on under token %d, though it was granted token %d: the lease was lost in between", subject, token, p.granted))
 	case t.told:
 		w.fail(kindTold, p, fmt.Sprintf("%s leads on, though it was told that it holds the lease no more", subject)+w.instead(t))
-	case t.released:
+	case t.released && p.term.from < t.ended:
 		// For kindEarlyRelease to say.
+	case t.released:
+		w.fail(kindExpired, p, fmt.Sprintf("%s leads under token %d, though it has released it at %v", subject, token, t.ended)+w.instead(t))
 	case w.storeNow() >= t.expires:
 		w.fail(kindExpired, p, fmt.Sprintf("%s still leads, though its tenure ended at %v", subject, w.when(t.expires))+w.instead(t))
 	}
@@ -277,7 +281,7 @@ func (w *world) owns(c *call) bool {
 // released notes that a release has ended a tenure.
 func (w *world) released(c *call) {
 	t := w.tenures[c.token]
-	t.released = true
+	t.released, t.ended = true, w.now()
 	if c.proc == nil {
 		return
 	}
@@ -293,9 +297,11 @@ func (w *world) released(c *call) {
 // hears notes what an answer tells the client.
 func (w *world) hears(c *call) {
 	p := c.proc
-	// The refusal of an acquire says nothing about a grant that is still on its
-	// way.
-	if t := w.tenures[c.told]; t != nil && (t.heard || c.op != lease.OpAcquire) {
+	// The refusal of an acquire that was sent before the client heard of a grant
+	// says nothing about it: which of the two the store handled first, who knows?
+	// And who has given a call up need not look at what it returns in the end.
+	waits := c.ctx.Err() == nil
+	if t := w.tenures[c.told]; t != nil && waits && (c.op != lease.OpAcquire || t.heard && c.serial > t.before) {
 		t.told = true
 	}
 	g := c.answer.grant
@@ -303,10 +309,12 @@ func (w *world) hears(c *call) {
 		return
 	}
 	p.granted = max(p.granted, g.Token)
-	w.tenures[g.Token].heard = true
+	if t := w.tenures[g.Token]; !t.heard {
+		t.heard, t.before = true, w.calls
+	}
 	// A grant under another token is no renewal: the old tenure was lost.
 	for _, t := range w.tenures {
-		if t.holder == g.Holder && t.token < g.Token {
+		if waits && t.holder == g.Holder && t.token < g.Token {
 			t.told = true
 		}
 	}

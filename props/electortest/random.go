@@ -35,7 +35,7 @@ func random(t *testing.T, start func(Env) Candidate, o Options, e kit.Effort) ki
 	}
 	terms, calls, takeovers := 0, 0, 0
 	for i := range n {
-		p := generate(rand.New(rand.NewPCG(e.Seed, uint64(i))), o.Config.TTL)
+		p := generate(rand.New(rand.NewPCG(e.Seed, uint64(i))), o)
 		r := p.play(t, start, o)
 		if r.unknown != "" {
 			return kit.Outcome{Unknown: r.unknown}
@@ -55,13 +55,17 @@ func random(t *testing.T, start func(Env) Candidate, o Options, e kit.Effort) ki
 const planned = 60
 
 // generate draws a plan: for each client spells of good and bad calls.
-func generate(rng *rand.Rand, T time.Duration) plan {
+func generate(rng *rand.Rand, o Options) plan {
+	T := o.Config.TTL
 	p := plan{clients: 1 + rng.IntN(2), until: 6 * T}
 	p.store = []storeRate{rateFast, rateFast, rateTrue, rateSlow}[rng.IntN(4)]
 	p.linger = []time.Duration{0, T / 10, T / 2}[rng.IntN(3)]
 	for client := range p.clients {
 		for call := 0; call < planned; {
 			f, most := draw(rng, T)
+			if o.FullTTL {
+				f.Percent = 0
+			}
 			for range 1 + rng.IntN(most) {
 				if f != (fate{}) {
 					p.fates = append(p.fates, placed{client, call, f})
@@ -108,7 +112,7 @@ func (p plan) play(t *testing.T, start func(Env) Candidate, o Options) result {
 		fates[which{f.client, f.call}] = f.fate
 	}
 	s := setup{
-		start: start, o: o, clients: p.clients, store: p.store, linger: p.linger, judges: all &^ set(kindStays),
+		start: start, o: o, clients: p.clients, store: p.store, linger: p.linger, judges: anywhere &^ set(kindStays),
 		fate: func(c *call) fate { return fates[which{c.proc.slot, c.n}] },
 	}
 	return play(t, s, func(w *world) {

@@ -1,9 +1,11 @@
 package electortest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fencepost/impl/fence"
@@ -85,7 +87,7 @@ func (s port) do(ctx context.Context, c *call) answer {
 	if err := ctx.Err(); err != nil {
 		return answer{err: fmt.Errorf("nothing sent: %w", err)}
 	}
-	c.proc, c.sent = s.p, s.w.now()
+	c.proc, c.ctx, c.sent = s.p, ctx, s.w.now()
 	c.taken, c.reply = make(chan struct{}), make(chan answer, 1)
 	s.w.mu.Lock()
 	if s.w.closed {
@@ -212,12 +214,17 @@ func (w *world) handle(c *call) {
 // deliver is the answer reaching the client, or the call failing.
 func (w *world) deliver(c *call) {
 	f := c.fate
+	i := slices.Index(w.open, c)
+	if i < 0 {
+		return // dropped
+	}
+	w.open = slices.Delete(w.open, i, i+1)
 	if c.left.Load() {
 		return
 	}
 	a := c.answer
 	if f.Lost != "" {
-		a = answer{err: fmt.Errorf("%v: outcome unknown: %w", c.op, errLost)}
+		a = answer{err: fmt.Errorf("%v: outcome unknown: %w", c.op, cmp.Or(c.failure, errLost))}
 	} else {
 		w.hears(c)
 		if f.Request+f.Answer > 0 {

@@ -11,8 +11,8 @@ const (
 	saysIncarnation = "After each term a client campaigns as a new holder. Else a request of the old term that is still on its way (a release, a renewal) is taken for one of the new term."
 )
 
-func beliefStories() []story {
-	return []story{{
+func beliefStories(o Options) []story {
+	list := []story{{
 		name: "belief/counts-from-the-send", read: readConfig, judges: believes,
 		says:   "The store starts the TTL when it handles the request, and the client cannot know when that was: the answer may have been slow. So the window counts from the instant at which the request was sent.",
 		scenes: []scene{slowAcquire, slowRenewal},
@@ -34,10 +34,6 @@ func beliefStories() []story {
 		says:   "MaxDriftRate bounds how much slower the client's clock may run than the store's. The window is shorter than the TTL by that much, so that belief ends in time by the fastest such store.",
 		scenes: []scene{fastFromTheStart, fastAfterAWhile},
 	}, {
-		name: "belief/grant-with-a-shorter-ttl", read: readStore, judges: believes,
-		says:   "A store may grant less than it was asked for, and says so in the grant: the window is that of the TTL granted.",
-		scenes: []scene{shorterGrant},
-	}, {
 		name: "belief/late-grant-is-no-lead", read: readConfig, judges: believes,
 		says:   "An acquire whose answer comes after the window that it opens is of no use: the tenure may be over. The client does not lead on it, not even for a moment.",
 		scenes: []scene{lateGrant},
@@ -48,6 +44,14 @@ func beliefStories() []story {
 		name: "identity/two-processes-differ", read: readHolder, judges: set(kindShared), says: saysProcesses,
 		scenes: []scene{twoOfOneName},
 	}}
+	if !o.FullTTL {
+		list = append(list, story{
+			name: "belief/grant-with-a-shorter-ttl", read: readStore, judges: believes,
+			says:   "A store may grant less than it was asked for, and says so in the grant: the window is that of the TTL granted.",
+			scenes: []scene{shorterGrant},
+		})
+	}
+	return list
 }
 
 func slowAcquire(_ Options, T time.Duration) (setup, func(*world)) {

@@ -69,7 +69,7 @@ func storeStories(o Options) []story {
 // stories are all of them, in the order of a client's life.
 func stories(o Options) []story {
 	s := storeStories(o)
-	return append(append(s[:1:1], beliefStories()...), s[1:]...)
+	return append(append(s[:1:1], beliefStories(o)...), s[1:]...)
 }
 
 func freeLease(Options, time.Duration) (setup, func(*world)) {

@@ -63,7 +63,7 @@ type world struct {
 	slots   []slot
 	procs   []*process // also those that have ended
 	terms   []*term
-	hung    []*call
+	open    []*call // not answered yet
 	calls   int
 	calm    bool        // nothing goes wrong any more
 	breach  *breach     // the first
@@ -71,11 +71,12 @@ type world struct {
 	ending  bool        // nothing is judged any more
 	enough  func() bool // ends run early; nil: never
 
-	mu     sync.Mutex // guards what the clients' goroutines share with the onlooker's:
-	inbox  []*call
-	closed bool
-	guard  fence.Guard
-	data   map[string]string
+	mu       sync.Mutex // guards what the clients' goroutines share with the onlooker's:
+	inbox    []*call
+	stopping []*work // whose context has ended, and which linger from now on
+	closed   bool
+	guard    fence.Guard
+	data     map[string]string
 	// and, of each process, works, returned.
 }
 
@@ -112,26 +113,31 @@ type process struct {
 
 // work is one call of Env.Lead.
 type work struct {
-	token lease.Token
-	ctx   context.Context
-	ended bool
+	slot    int
+	token   lease.Token
+	ctx     context.Context
+	stopped chan struct{} // closed when it has lingered
+	ended   bool
 }
 
 // call is one request of a process.
 type call struct {
 	proc   *process
 	n      int // among those of its slot
+	serial int // among all, from 1
 	op     lease.Op
 	holder lease.Holder
 	token  lease.Token
 	ttl    time.Duration
 	sent   time.Duration
+	ctx    context.Context
 
 	taken   chan struct{} // closed once fate is known
 	reply   chan answer
 	left    atomic.Bool // the caller waits no more
 	fate    fate
 	answer  answer
+	failure error       // instead of the answer, if it is lost
 	told    lease.Token // the tenure that the answer tells the end of
 	owner   *process    // whose holder it asks as, if not its own
 	working bool        // work under the token went on when it was made
@@ -221,7 +227,7 @@ func (w *world) look(at time.Duration) {
 func (w *world) run(until time.Duration) {
 	for {
 		w.settle()
-		if !w.ending && (w.breach != nil || w.enough != nil && w.enough()) {
+		if w.breach != nil && !w.ending || w.enough != nil && w.enough() {
 			return
 		}
 		now := w.now()
@@ -255,9 +261,17 @@ func (w *world) settle() {
 		synctest.Wait()
 		w.observe()
 		w.mu.Lock()
-		calls := w.inbox
-		w.inbox = nil
+		calls, works := w.inbox, w.stopping
+		w.inbox, w.stopping = nil, nil
 		w.mu.Unlock()
+		// Not by a timer of its own: it could go off at the same instant as one
+		// of the client's, in either order.
+		slices.SortStableFunc(works, func(a, b *work) int {
+			return cmp.Or(cmp.Compare(a.slot, b.slot), cmp.Compare(a.token, b.token))
+		})
+		for _, k := range works {
+			w.after(w.linger, func() { close(k.stopped) })
+		}
 		if len(calls) == 0 {
 			return
 		}
@@ -273,8 +287,8 @@ func (w *world) settle() {
 	}
 }
 
-// most is how many calls of one client at one instant are a flood.
-const most = 100
+// flood is how many calls of one client at one instant are too many.
+const flood = 100
 
 // take lets a request that was made go its way.
 func (w *world) take(c *call) {
@@ -282,6 +296,7 @@ func (w *world) take(c *call) {
 	c.n = s.calls
 	s.calls++
 	w.calls++
+	c.serial = w.calls
 	if s.pulse != w.now() || s.pulses == 0 {
 		s.pulse, s.pulses = w.now(), 0
 	}
@@ -290,19 +305,21 @@ func (w *world) take(c *call) {
 		c.fate = w.fate(c)
 	}
 	w.judgeCall(c)
-	if s.pulses > most {
+	if s.pulses > flood {
 		// Time would never go on.
 		c.fate = fate{Lost: lostRequest, Hang: true, Deaf: true}
-		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", w.subject(c.proc), most))
+		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", w.subject(c.proc), flood))
 	}
 	if words := c.fate.words(); words != "" {
-		w.tell(s.name, c.asks()+" ("+words+")", "")
+		text, key := c.asks()+" ("+words+")", ""
+		if c.fate.Lost == lostRequest {
+			key = text // there is no more to tell of it
+		}
+		w.tell(s.name, text, key)
 	}
 	close(c.taken)
 	f := c.fate
-	if f.Hang {
-		w.hung = append(w.hung, c)
-	}
+	w.open = append(w.open, c)
 	if f.Lost == lostRequest {
 		if !f.Hang {
 			w.after(f.Request+f.Answer, func() { w.deliver(c) })
@@ -359,18 +376,23 @@ func (w *world) stop(p *process) {
 
 // lead is Env.Lead.
 func (w *world) lead(p *process, ctx context.Context, token lease.Token) error {
-	k := &work{token: token, ctx: ctx}
+	k := &work{slot: p.slot, token: token, ctx: ctx, stopped: make(chan struct{})}
 	w.mu.Lock()
 	p.works = append(p.works, k)
 	w.mu.Unlock()
 	w.nudge()
 	select {
 	case <-ctx.Done():
-		if w.linger > 0 {
-			select {
-			case <-time.After(w.linger):
-			case <-w.over:
-			}
+		if w.linger == 0 {
+			break
+		}
+		w.mu.Lock()
+		w.stopping = append(w.stopping, k)
+		w.mu.Unlock()
+		w.nudge()
+		select {
+		case <-k.stopped:
+		case <-w.over:
 		}
 	case <-w.over:
 	}
@@ -391,11 +413,17 @@ func (w *world) nudge() {
 // heal ends all that goes wrong. What hangs fails.
 func (w *world) heal() {
 	w.calm = true
-	for _, c := range w.hung {
-		c.fate.Lost = cmp.Or(c.fate.Lost, lostAnswer)
-		w.deliver(c)
+	for _, c := range slices.Clone(w.open) {
+		if c.fate.Hang {
+			w.drop(c, errLost)
+		}
 	}
-	w.hung = nil
+}
+
+// drop fails a call whose answer is not waited for.
+func (w *world) drop(c *call, err error) {
+	c.fate.Lost, c.failure = lostAnswer, err
+	w.deliver(c)
 }
 
 // errClosed answers what is asked after the end.
@@ -408,15 +436,12 @@ func (w *world) finish() bool {
 	for _, p := range w.procs {
 		w.stop(p)
 	}
-	all := func() bool {
+	w.enough = func() bool {
 		return !slices.ContainsFunc(w.procs, func(p *process) bool { return !p.gone })
 	}
-	for range 10 {
-		w.run(w.now() + w.o.Config.TTL + w.linger)
-		if all() {
-			break
-		}
-	}
+	w.run(w.now() + 10*w.o.Config.TTL + w.linger)
+	stopped := w.enough()
+	w.enough = nil
 	w.mu.Lock()
 	w.closed = true
 	for _, c := range w.inbox {
@@ -425,9 +450,12 @@ func (w *world) finish() bool {
 	}
 	w.inbox = nil
 	w.mu.Unlock()
+	for _, c := range slices.Clone(w.open) {
+		w.drop(c, errClosed)
+	}
 	close(w.over)
 	w.settle()
-	return all()
+	return stopped
 }
 
 // stamp puts the instant into the log instead of the time of day.
