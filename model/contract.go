@@ -131,12 +131,12 @@ func NewContract(p Promise) Contract { return Contract{Promise: p} }
 // between one Restart and the next. It allocates nothing unless a rule is
 // broken.
 func (c *Contract) Judge(q Ask, a Said) (b Breach, broken bool) {
-	next := *c
-	rule := next.take(&q, &a)
+	before := *c
+	rule := c.take(&q, &a)
 	if rule == NoRule {
-		*c = next
 		return Breach{}, false
 	}
+	*c = before
 	if rule == anyRule {
 		rule = c.blame(&q, &a)
 	}

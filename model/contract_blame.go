@@ -26,7 +26,7 @@ func (c *Contract) blameAcquire(q *Ask, a *Said) Rule {
 	switch a.Code {
 	case CodeGranted:
 		switch {
-		case c.mustHold(t) && same && !c.follows(a.Token):
+		case c.mustHold(t) && same && (!c.follows(a.Token) || c.blameEarly(t, rule) == RuleNotEarly):
 			return RuleAcquireAgain
 		case c.mustHold(t):
 			return c.blameEarly(t, rule)
@@ -162,4 +162,21 @@ func (c *Contract) blameEarly(t int64, otherwise Rule) Rule {
 		return RuleNotEarly
 	}
 	return otherwise
+}
+
+// blameRemaining is for an answer by which a tenure ends at another instant
+// than it does. The store is going to act by it, so that the rule is the one
+// that it will break then, where the instant tells which.
+func (c *Contract) blameRemaining(end int64) Rule {
+	switch {
+	case c.restarted && end > c.may:
+		return RuleRestartEnds
+	case c.restarted:
+		return RuleRestartTenure
+	case end < c.sure && end == c.promised:
+		return RuleNeverShortens
+	case end < c.sure && end == c.before && c.before > c.began:
+		return RuleRenewProlongs
+	}
+	return RuleRemaining
 }

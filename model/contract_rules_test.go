@@ -78,6 +78,14 @@ var breaches = []struct {
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerB, 10, granted(ownerB, 1, 10)),
 	}, "refused as held: a holds it under token 1 for another 6s"},
+	{RuleAcquireHeld, Promise{}, []turn{ // at once, and be the TTL ever so short
+		acquire(0, ownerA, 1e-9, granted(ownerA, 1, 1e-9)),
+		acquire(0, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 1ns"},
+	{RuleNamesHolder, Promise{}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(12, ownerA, 10, held(ownerB, 1, 6)),
+	}, "granted under token 2: a's tenure lapsed 2s ago"},
 	{RuleNamesHolder, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerB, 10, held(Owner{}, 1, 6)),
@@ -106,6 +114,14 @@ var breaches = []struct {
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerA, 10, held(ownerA, 1, 6)),
 	}, "granted again: a holds it under token 1 for another 6s"},
+	{RuleAcquireAgain, Promise{}, []turn{ // late in the TTL, too
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(6, ownerA, 10, granted(ownerA, 2, 10)),
+	}, "granted again: a holds it under token 1 for another 4s"},
+	{RuleAcquireAgain, Promise{}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(6, ownerA, 10, granted(ownerA, 3, 10)),
+	}, "granted again: a holds it under token 1 for another 4s"},
 	{RuleTokenNext, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(10, ownerB, 10, granted(ownerB, 3, 10)),
@@ -158,6 +174,12 @@ var breaches = []struct {
 		get(11, free),
 		acquire(12, ownerB, 10, held(ownerA, 1, 10)),
 	}, "granted under token 2: a's tenure has lapsed, as was told"},
+	{RuleLapseFinal, Promise{}, []turn{ // told after a restart, not before
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		get(11, free),
+		get(12, held(ownerA, 1, 9)),
+	}, "nobody has it: a's tenure has lapsed, as was told"},
 	{RuleRenewHolder, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		renew(4, ownerB, 1, 10, granted(ownerB, 1, 10)),
@@ -172,6 +194,11 @@ var breaches = []struct {
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		renew(10, ownerA, 1, 10, granted(ownerA, 1, 10)),
 	}, "refused as lapsed: a's tenure lapsed just now"},
+	{RuleRenewHeld, Promise{}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, free),
+		renew(12, ownerA, 1, 10, granted(ownerA, 1, 10)),
+	}, "refused as lapsed: a's tenure has lapsed, as was told"},
 	{RuleRenewHeld, Promise{RenewAfterLapse: true}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		renew(11, ownerA, 1, 10, granted(ownerA, 1, 10)),
@@ -201,6 +228,22 @@ var breaches = []struct {
 		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
 		acquire(3, ownerB, 10, granted(ownerB, 2, 10)),
 	}, "refused as held: a holds it under token 1 for another 7s, as granted before the shorter TTL"},
+	{RuleRenewProlongs, Promise{}, []turn{ // a refusal that counts from the old expiry
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(4, ownerA, 1, 10, granted(ownerA, 1, 10)),
+		acquire(5, ownerB, 10, held(ownerA, 1, 5)),
+	}, "refused as held: a holds it under token 1 for another 9s"},
+	{RuleNeverShortens, Promise{}, []turn{ // a refusal that counts to the new expiry
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		acquire(2, ownerB, 10, held(ownerA, 1, 1)),
+	}, "refused as held: a holds it under token 1 for another 8s"},
+	{RuleNeverShortens, Promise{}, []turn{ // the tenure outlived a restart before
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		get(4, free),
+	}, "held: a holds it under token 1 for another 6s, as granted before the shorter TTL"},
 	{RuleReleaseHolder, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		release(4, ownerB, 1, done),
@@ -263,6 +306,11 @@ var breaches = []struct {
 		crash(0),
 		get(4, free),
 	}, "held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
+	{RuleRestartTenure, Promise{}, []turn{ // a refusal that counts to the old expiry
+		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(105),
+		acquire(105, ownerB, 10, held(ownerA, 1, 5)),
+	}, "refused as held: a holds it under token 1 for another 10s, its whole TTL since the restart"},
 	{RuleRestartCounter, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		release(1, ownerA, 1, done),
@@ -287,11 +335,22 @@ var breaches = []struct {
 		crash(0),
 		acquire(1, ownerB, 10, held(ownerA, 1, 9)),
 	}, "granted under token 2: a released it"},
+	{RuleRestartRelease, Promise{LockDelay: 3 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		release(1, ownerA, 1, done),
+		crash(0),
+		acquire(1, ownerB, 10, delayed(2)),
+	}, "granted under token 2: a released it"},
 	{RuleRestartEnds, Promise{}, []turn{
 		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
 		crash(0),
 		acquire(10, ownerB, 10, held(ownerA, 1, 100)),
 	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartEnds, Promise{}, []turn{ // a refusal that counts to the old expiry
+		acquire(100, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(0),
+		acquire(4, ownerB, 10, held(ownerA, 1, 106)),
+	}, "refused as held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
 	{RuleDeleteFrees, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		remove(),
@@ -362,104 +421,6 @@ func TestWantNamesOwnersAsAsked(t *testing.T) {
 	names := Names{1: {Name: "alice"}, 2: {Name: "bob"}}
 	if got, want := broken.Named(names.Owner), "refused as lost: alice#1 holds it under token 1 for another 6s, and this is bob#2.1's request under token 1"; got != want {
 		t.Errorf("wanted is %q, and should be %q", got, want)
-	}
-}
-
-// tolerances are stores that differ from the strictest, and keep their promise.
-var tolerances = []struct {
-	name    string
-	promise Promise
-	turns   []turn
-}{
-	{"a TTL is rounded up", Promise{Granularity: second}, []turn{
-		acquire(0, ownerA, 9.5, granted(ownerA, 1, 10)),
-		renew(9.9, ownerA, 1, 1, granted(ownerA, 1, 1)),
-		acquire(10.9, ownerB, 1, granted(ownerB, 2, 1)),
-	}},
-	{"a TTL is rounded up, and the grant does not say so", Promise{Granularity: second}, []turn{
-		acquire(0, ownerA, 9.5, granted(ownerA, 1, 9.5)),
-		acquire(9.5, ownerB, 1, held(ownerA, 1, 0.5)),
-		acquire(10, ownerB, 1, granted(ownerB, 2, 1)),
-	}},
-	{"a short TTL is refused as invalid", Promise{MinTTL: 5 * second}, []turn{
-		acquire(0, ownerA, 4, invalid),
-		acquire(0, ownerA, 5, granted(ownerA, 1, 5)),
-		renew(1, ownerA, 1, 4, invalid),
-		get(4, held(ownerA, 1, 1)),
-	}},
-	{"a short TTL is raised", Promise{MinTTL: 5 * second}, []turn{
-		acquire(0, ownerA, 2, granted(ownerA, 1, 5)),
-		get(4, held(ownerA, 1, 1)),
-		get(5, free),
-	}},
-	{"a TTL is capped, as the grant says", Promise{}, []turn{
-		acquire(0, ownerA, 100, granted(ownerA, 1, 10)),
-		acquire(10, ownerB, 100, granted(ownerB, 2, 10)),
-	}},
-	{"a sweep ends tenures late", Promise{Late: 2 * second}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		acquire(11, ownerB, 10, Said{Code: CodeHeld, Token: 1, Holder: ownerA, Remaining: -second}),
-		renew(11.5, ownerA, 1, 10, granted(ownerA, 1, 10)),
-		get(22, held(ownerA, 1, 0)),
-		get(22, free),
-		acquire(22, ownerB, 10, granted(ownerB, 2, 10)),
-	}},
-	{"refusals have no details", Promise{Terse: true}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		acquire(1, ownerB, 10, Said{Code: CodeHeld}),
-		renew(1, ownerB, 1, 10, lost),
-		get(1, Said{Code: CodeHeld, Holder: ownerA}),
-		acquire(10, ownerB, 10, granted(ownerB, 2, 10)),
-	}},
-	{"the lock delay is called held, without a name", Promise{Terse: true, LockDelay: 3 * second}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		acquire(10, ownerA, 10, Said{Code: CodeHeld}),
-		acquire(13, ownerB, 10, granted(ownerB, 2, 10)),
-	}},
-	{"the last owner renews what lapsed", Promise{RenewAfterLapse: true}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		get(11, free),
-		renew(12, ownerA, 1, 10, granted(ownerA, 1, 10)),
-		get(13, held(ownerA, 1, 9)),
-	}},
-	{"tokens are revisions", Promise{Tokens: TokensRising}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 17, 10)),
-		release(1, ownerA, 17, done),
-		acquire(1, ownerB, 10, granted(ownerB, 40, 10)),
-	}},
-	{"a refusal to a third party puts the lapse on record", Promise{}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		renew(11, ownerB, 1, 10, lost),
-		crash(0),
-		get(1, free),
-	}},
-	{"a refusal to a third party does not put the lapse on record", Promise{}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		renew(11, ownerB, 1, 10, lost),
-		crash(0),
-		get(1, held(ownerA, 1, 9)),
-		get(10, free),
-	}},
-	{"a malformed request is refused for what else is true", Promise{}, []turn{
-		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
-		acquire(1, ownerB, 0, held(ownerA, 1, 9)),
-		renew(1, Owner{}, 1, 10, lost),
-		release(1, ownerA, 0, lost),
-	}},
-}
-
-func TestContractAllowsWhatIsPromised(t *testing.T) {
-	for _, row := range tolerances {
-		c := NewContract(row.promise)
-		for i, turn := range row.turns {
-			if turn.restart {
-				c.Restart(turn.q.At)
-				continue
-			}
-			if b, broken := c.Judge(turn.q, turn.a); broken {
-				t.Errorf("%s: turn %d breaks %v: want %s", row.name, i, b.Rule, b.Want)
-			}
-		}
 	}
 }
 

@@ -215,7 +215,7 @@ func (c *Contract) remaining(t int64, a *Said, need bool) Rule {
 	if a.Remaining == 0 {
 		return unless(!need || overdue, RuleRemaining)
 	}
-	return unless(a.Remaining <= c.may-t && (overdue || a.Remaining >= c.sure-t), RuleRemaining)
+	return unless(a.Remaining <= c.may-t && (overdue || a.Remaining >= c.sure-t), c.blameRemaining(saturate(t, a.Remaining)))
 }
 
 // refusedDelayed is an acquire refused because of the lock delay.

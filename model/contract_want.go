@@ -96,6 +96,7 @@ func (c *Contract) want(q *Ask) string {
 	return strings.Join(or, "; or ")
 }
 
+// flaw is what makes a malformed q malformed.
 func (q *Ask) flaw() string {
 	switch {
 	case q.Op < OpAcquire || q.Op > OpGet:
@@ -108,6 +109,8 @@ func (q *Ask) flaw() string {
 	return "0 is no token"
 }
 
+// wantUse is the answers to a renewal or release that a correct store may give:
+// held says that the lease may be held, and over why it may not.
 func (c *Contract) wantUse(q *Ask, held bool, over string) (or []string) {
 	if !c.isTenure(q.Owner, q.Token) {
 		why := over

@@ -140,7 +140,7 @@ func (c *conformance) tell(t tester, out kit.Outcome, dir string) {
 	case out.Failure != nil:
 		paths, err := keep(dir, out.Failure)
 		again := fmt.Sprintf("%sgo test -run '%s'", c.again, pattern(t.Name()))
-		if len(paths) > 0 {
+		if len(paths) > 0 && replays(paths[0]) {
 			again = fmt.Sprintf("go test -run '%s'", pattern(strings.SplitN(t.Name(), "/", 2)[0]+"/kept/"+out.Failure.File.Name))
 		}
 		t.Errorf("%s", c.once(t.Name(), out.Failure).Text(paths, again))
@@ -179,7 +179,7 @@ func (c *conformance) kept(t tester, dir string) (failing []string) {
 	if err != nil || c.replay == nil {
 		return nil // there is nothing to replay
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || filepath.Ext(e.Name()) != ".json" })
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !replays(e.Name()) })
 	if len(entries) == 0 {
 		return nil
 	}
@@ -210,6 +210,10 @@ func (c *conformance) kept(t tester, dir string) (failing []string) {
 	})
 	return failing
 }
+
+// replays reports whether a file is a counterexample that can be played again,
+// and not what happened once.
+func replays(name string) bool { return filepath.Ext(name) == ".json" }
 
 // keptDir is where the counterexamples of a test go: a directory of its own, so
 // that nobody's are replayed against somebody else's store.

@@ -14,11 +14,12 @@ import (
 
 // result is how one run of a world ended.
 type result struct {
-	breach *breach
-	tale   *tale
-	terms  int
-	calls  int
-	made   []int // calls, by client
+	breach  *breach
+	unknown string // why nothing can be said
+	tale    *tale
+	terms   int
+	calls   int
+	made    []int // calls, by client
 	// takeovers is how many terms began after one of another client.
 	takeovers int
 }
@@ -45,9 +46,11 @@ func play(t *testing.T, s setup, script func(*world)) result {
 		for i := range w.slots {
 			w.boot(i)
 		}
-		script(w)
+		if w.unknown == "" {
+			script(w)
+		}
 		stopped := w.finish()
-		if w.breach == nil && s.judges.has(kindStays) {
+		if w.breach == nil && w.unknown == "" && s.judges.has(kindStays) {
 			w.breach = w.remains(stopped, own)
 		}
 	})
@@ -58,7 +61,7 @@ func play(t *testing.T, s setup, script func(*world)) result {
 	if stuck {
 		return result{tale: &told, breach: stuckIn(bubble, &told)}
 	}
-	r := result{breach: w.breach, tale: &told, terms: len(w.terms), calls: w.calls}
+	r := result{breach: w.breach, unknown: w.unknown, tale: &told, terms: len(w.terms), calls: w.calls}
 	for _, s := range w.slots {
 		r.made = append(r.made, s.calls)
 	}
@@ -125,6 +128,9 @@ func stuckIn(bubble string, told *tale) *breach {
 		return strings.Contains(g.head, "(durable)") || strings.Contains(g.head, "[synctest.")
 	})
 	told.mu.Lock()
+	if told.asked.who != "" {
+		told.lines = append(told.lines, told.asked)
+	}
 	at := time.Duration(0)
 	if n := len(told.lines); n > 0 {
 		at = max(told.lines[n-1].at, told.lines[n-1].last)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,8 +110,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// shortestTTL keeps the parts into which the stories divide a TTL apart.
-const shortestTTL = time.Millisecond
+// The shortest TTL keeps the parts into which the stories divide it apart; the
+// longest keeps all sums far from overflow.
+const (
+	shortestTTL = time.Millisecond
+	longestTTL  = 24 * time.Hour
+)
 
 // Validate returns a *[kit.OptionsError] for the first field that makes no
 // sense, or nil.
@@ -120,8 +125,8 @@ func (o Options) Validate() error {
 		return &kit.OptionsError{Field: field, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case o.Config.TTL < shortestTTL || o.Config.TTL > 24*time.Hour:
-		return bad("Config", "a TTL of %v is not between %v and 24h", o.Config.TTL, shortestTTL)
+	case o.Config.TTL < shortestTTL || o.Config.TTL > longestTTL:
+		return bad("Config", "a TTL of %v is not between %v and %v", o.Config.TTL, shortestTTL, longestTTL)
 	case o.TakeoverWithin < 0 || o.TakeoverWithin > 100*o.Config.TTL:
 		return bad("TakeoverWithin", "%v is not between 0 and a hundred TTLs, %v", o.TakeoverWithin, 100*o.Config.TTL)
 	case o.Plans < 0:
@@ -138,7 +143,9 @@ type Check struct {
 	// Name is that of the subtest, in groups: "belief/ends-at-a-refusal".
 	Name string
 	// Run asks, in bubbles of its own, for which it needs a t; it does not
-	// fail it. It may be called again.
+	// fail it. It may be called again, and does the same again, except that
+	// once a client got stuck in one check, the others of its Checks are
+	// skipped.
 	Run func(t *testing.T) kit.Outcome
 }
 
@@ -149,9 +156,23 @@ func Checks(start func(Env) Candidate, o Options, e kit.Effort) []Check {
 		panic(err)
 	}
 	o = o.withDefaults()
+	// A client that is stuck takes real time, and would be in every check.
+	var stuck atomic.Pointer[string]
+	unlessStuck := func(name string, run func(*testing.T) kit.Outcome) Check {
+		return Check{Name: name, Run: func(t *testing.T) kit.Outcome {
+			if where := stuck.Load(); where != nil && *where != name {
+				return kit.Outcome{Skipped: "the client got stuck in " + *where}
+			}
+			out := run(t)
+			if out.Failure != nil && out.Failure.Rule == rules[kindStuck].name {
+				stuck.CompareAndSwap(nil, &name)
+			}
+			return out
+		}}
+	}
 	var checks []Check
 	for _, s := range stories(o) {
-		checks = append(checks, Check{Name: s.name, Run: func(t *testing.T) kit.Outcome { return s.play(t, start, o) }})
+		checks = append(checks, unlessStuck(s.name, func(t *testing.T) kit.Outcome { return s.play(t, start, o) }))
 	}
-	return append(checks, Check{Name: randomName, Run: func(t *testing.T) kit.Outcome { return random(t, start, o, e) }})
+	return append(checks, unlessStuck(randomName, func(t *testing.T) kit.Outcome { return random(t, start, o, e) }))
 }

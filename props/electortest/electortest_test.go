@@ -74,13 +74,23 @@ func report(f *kit.Failure) string {
 	return s + f.Log
 }
 
-func TestElectorPassesShowingBeliefBothWays(t *testing.T)  { passes(t, elector, Options{}) }
-func TestElectorPassesShowingBeliefByItsWork(t *testing.T) { passes(t, byWork(elector), Options{}) }
-func TestElectorPassesShowingBeliefByIsLeader(t *testing.T) {
-	passes(t, byAsking(elector), Options{})
+func TestElectorPassesShowingBeliefBothWays(t *testing.T) { passes(t, elector, Options{}) }
+func TestElectorPassesShowingBeliefByItsWork(t *testing.T) {
+	passes(t, byWork(elector), Options{Plans: 30})
 }
-func TestElectorPassesWithABarrier(t *testing.T) { passes(t, elector, Options{Fences: true}) }
+func TestElectorPassesShowingBeliefByIsLeader(t *testing.T) {
+	passes(t, byAsking(elector), Options{Plans: 30})
+}
+func TestElectorPassesWithABarrier(t *testing.T) {
+	passes(t, elector, Options{Fences: true, Plans: 30})
+}
 
-func TestElectorPassesWithAnotherTiming(t *testing.T) {
-	passes(t, elector, Options{Config: lease.Config{TTL: 3 * time.Second, MaxDriftRate: 0.001}})
+func TestElectorPassesWithOtherTimings(t *testing.T) {
+	for name, cfg := range map[string]lease.Config{
+		"short, exact clocks": {TTL: 5 * time.Millisecond},
+		"long, good clocks":   {TTL: time.Hour, MaxDriftRate: 0.0002, SafetyMargin: time.Second},
+		"bad clocks":          {TTL: 15 * time.Second, MaxDriftRate: 0.5},
+	} {
+		t.Run(name, func(t *testing.T) { passes(t, elector, Options{Config: cfg, Plans: 30}) })
+	}
 }

@@ -11,8 +11,8 @@ type fate struct {
 	Request time.Duration // until the request lands
 	Answer  time.Duration // from then on, until the answer is there
 	Lost    lost          // the call fails instead; its outcome is unknown
-	Hang    bool          // the call never returns
-	Deaf    bool          // it does not heed its context; one that hangs never does
+	Hang    bool          // the call is never answered
+	Deaf    bool          // it does not return when its context ends
 	Copy    time.Duration // this long after the request a copy of it lands
 	Before  upset         // happens to the store just before the request lands
 	Percent int           // of the TTL is granted; 0: all
@@ -44,13 +44,26 @@ func (f fate) words() string {
 			w = append(w, s)
 		}
 	}
-	add(f.Request > 0, "the request takes "+f.Request.String())
-	add(f.Lost == lostRequest && !f.Hang, "the request is lost, the call fails")
-	add(f.Answer > 0 && !f.Hang, "the answer takes "+f.Answer.String())
-	add(f.Lost == lostAnswer && !f.Hang, "the answer is lost, the call fails")
-	add(f.Hang && f.Lost == lostRequest, "the request is lost and the call hangs")
-	add(f.Hang && f.Lost != lostRequest, "the call hangs")
-	add(f.Deaf && !f.Hang && f.Request+f.Answer > 0, "it ignores its context")
+	fails := ", and the call fails"
+	if f.Request+f.Answer > 0 {
+		fails += " after " + (f.Request + f.Answer).String()
+	}
+	switch {
+	case f.Hang && f.Lost == lostRequest:
+		add(true, "the request is lost, and the call hangs")
+	case f.Hang:
+		add(f.Request > 0, "the request takes "+f.Request.String())
+		add(true, "the call hangs")
+	case f.Lost == lostRequest:
+		add(true, "the request is lost"+fails)
+	case f.Lost == lostAnswer:
+		add(f.Request > 0, "the request takes "+f.Request.String())
+		add(true, "the answer is lost"+fails)
+	default:
+		add(f.Request > 0, "the request takes "+f.Request.String())
+		add(f.Answer > 0, "the answer takes "+f.Answer.String())
+	}
+	add(f.Deaf && (f.Hang || f.Request+f.Answer > 0), "it ignores its context")
 	add(f.Copy > 0, "a copy lands "+f.Copy.String()+" later")
 	return strings.Join(w, ", ")
 }

@@ -133,7 +133,10 @@ func Replay(data []byte, start func(Env) Candidate, o Options) (Check, error) {
 	o = o.withDefaults()
 	return Check{Name: "replay", Run: func(t *testing.T) kit.Outcome {
 		r := p.play(t, start, o)
-		if r.breach == nil {
+		switch {
+		case r.unknown != "":
+			return kit.Outcome{Unknown: r.unknown}
+		case r.breach == nil:
 			return kit.Outcome{Covered: fmt.Sprintf("terms: %d, calls: %d", r.terms, r.calls)}
 		}
 		f := ruleOf(r.breach.kind)
@@ -172,8 +175,11 @@ func (j planJSON) check() error {
 	bad := func(field, format string, args ...any) error {
 		return &FileError{Field: field, Reason: fmt.Sprintf(format, args...)}
 	}
-	if err := (Options{Config: j.Config}).Validate(); err != nil || j.Config.TTL == 0 {
-		return bad("config", "%v", errors.Join(err, j.Config.Validate()))
+	if err := j.Config.Validate(); err != nil {
+		return bad("config", "%v", err)
+	}
+	if j.Config.TTL < shortestTTL || j.Config.TTL > longestTTL {
+		return bad("config", "a ttl of %v is not between %v and %v", j.Config.TTL, shortestTTL, longestTTL)
 	}
 	longest := maxTTLs * j.Config.TTL
 	between := func(field string, d duration) error {
@@ -228,15 +234,20 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// fileError places an error of package json, which knows an offset at best.
+// fileError places an error of package json in data. Some have an offset,
+// others quote what they are about, which is then the first of its kind.
 func fileError(data []byte, offset int64, err error) error {
 	out := &FileError{Reason: strings.TrimPrefix(err.Error(), "json: ")}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		offset = syntax.Offset
-	}
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+	} else if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		offset, out.Field = mismatch.Offset, mismatch.Field
 		out.Reason = fmt.Sprintf("%s where %v was expected", mismatch.Value, mismatch.Type)
+	} else if _, rest, ok := strings.Cut(out.Reason, `"`); ok {
+		quoted, _, _ := strings.Cut(rest, `"`)
+		if i := bytes.Index(data, []byte(`"`+quoted+`"`)); i >= 0 {
+			offset = int64(i)
+		}
 	}
 	out.Line = 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 	return out

@@ -17,7 +17,7 @@ const (
 	kindRevived                  // leads again under a token that it has led under
 	kindTwoTokens                // one belief goes on under another token
 	kindReused                   // acquires as the holder that it was in a term that has ended
-	kindShared                   // acquires as the holder that another process is
+	kindShared                   // asks as the holder that another process is
 	kindEarlyRelease             // releases what it still works under
 	kindWrongRelease             // releases under a token that this holder was not granted
 	kindWrongRenew               // renews under such a one
@@ -113,15 +113,15 @@ func (w *world) observe() {
 			w.leaves(p, working)
 		}
 		if p.gone && p.term != nil {
-			w.fail(kindAfterRun, p, fmt.Sprintf("%s still leads after its Run has returned", w.slots[p.slot].name))
+			w.fail(kindAfterRun, p, fmt.Sprintf("%s still leads after its Run has returned", w.subject(p)))
 		}
 	}
 }
 
 func (w *world) believe(p *process, leader bool, live []lease.Token) {
-	name := w.slots[p.slot].name
+	name, subject := w.slots[p.slot].name, w.subject(p)
 	if len(live) > 1 {
-		w.fail(kindTwoTokens, p, fmt.Sprintf("%s leads under the tokens %d and %d at once", name, live[0], live[1]))
+		w.fail(kindTwoTokens, p, fmt.Sprintf("%s leads under the tokens %d and %d at once", subject, live[0], live[1]))
 	}
 	token := lease.Token(0)
 	switch {
@@ -147,11 +147,11 @@ func (w *world) believe(p *process, leader bool, live []lease.Token) {
 }
 
 func (w *world) begin(p *process, token lease.Token) {
-	name := w.slots[p.slot].name
+	name, subject := w.slots[p.slot].name, w.subject(p)
 	w.tell(name, fmt.Sprintf("leads under token %d", token), "")
 	for _, t := range w.terms {
 		if t.token == token && t.proc.slot == p.slot {
-			w.fail(kindRevived, p, fmt.Sprintf("%s leads under token %d once more, though its term under it ended at %v", name, token, t.to))
+			w.fail(kindRevived, p, fmt.Sprintf("%s leads under token %d once more, though its term under it ended at %v", subject, token, t.to))
 		}
 	}
 	if w.o.Fences {
@@ -159,7 +159,7 @@ func (w *world) begin(p *process, token lease.Token) {
 		highest := w.guard.Highest
 		w.mu.Unlock()
 		if highest < token {
-			w.fail(kindUnfenced, p, fmt.Sprintf("%s leads under token %d, and the storage has seen no more than %d", name, token, highest))
+			w.fail(kindUnfenced, p, fmt.Sprintf("%s leads under token %d, and the storage has seen no more than %d", subject, token, highest))
 		}
 	}
 	p.term = &term{proc: p, token: token, from: w.now()}
@@ -170,20 +170,20 @@ func (w *world) begin(p *process, token lease.Token) {
 // clients believe at once follows, except after a deletion, when neither can
 // know.
 func (w *world) judgeBelief(p *process, token lease.Token) {
-	name := w.slots[p.slot].name
+	subject := w.subject(p)
 	t := w.tenures[token]
 	switch {
 	case t == nil || t.proc != p:
-		w.fail(kindUngranted, p, fmt.Sprintf("%s leads under token %d, which was never granted to it", name, token))
+		w.fail(kindUngranted, p, fmt.Sprintf("%s leads under token %d, which was never granted to it", subject, token))
 	case t.told && p.granted > token:
-		w.fail(kindTwoTokens, p, fmt.Sprintf("%s leads on as if nothing had been, though it was granted token %d, so token %d was lost in between", name, p.granted, token))
-		w.fail(kindTold, p, fmt.Sprintf("%s leads on under token %d, though it was granted token %d: the lease was lost in between", name, token, p.granted))
+		w.fail(kindTwoTokens, p, fmt.Sprintf("%s leads on as if nothing had been, though it was granted token %d, so token %d was lost in between", subject, p.granted, token))
+		w.fail(kindTold, p, fmt.Sprintf("%s leads on under token %d, though it was granted token %d: the lease was lost in between", subject, token, p.granted))
 	case t.told:
-		w.fail(kindTold, p, fmt.Sprintf("%s leads on, though it was told that it holds the lease no more", name)+w.instead(t))
+		w.fail(kindTold, p, fmt.Sprintf("%s leads on, though it was told that it holds the lease no more", subject)+w.instead(t))
 	case t.released:
 		// For kindEarlyRelease to say.
 	case w.storeNow() >= t.expires:
-		w.fail(kindExpired, p, fmt.Sprintf("%s still leads, though its tenure ended at %v", name, w.when(t.expires))+w.instead(t))
+		w.fail(kindExpired, p, fmt.Sprintf("%s still leads, though its tenure ended at %v", subject, w.when(t.expires))+w.instead(t))
 	}
 }
 
@@ -197,12 +197,12 @@ func (w *world) instead(t *tenure) string {
 
 // leaves notes that Run has returned.
 func (w *world) leaves(p *process, working bool) {
-	name := w.slots[p.slot].name
+	name, subject := w.slots[p.slot].name, w.subject(p)
 	p.gone = true
 	if p.stopped {
 		w.tell(name, "returns from Run", "")
 		if working {
-			w.fail(kindStays, p, name+" returns from Run before its work has returned")
+			w.fail(kindStays, p, subject+" returns from Run before its work has returned")
 		}
 		return
 	}
@@ -212,7 +212,7 @@ func (w *world) leaves(p *process, working bool) {
 	}
 	w.tell(name, "returns from Run: "+err, "")
 	if !w.o.Exits {
-		w.fail(kindLeft, p, name+" returns from Run though its context has not ended, and campaigns no more; if that is meant, say so by Options.Exits")
+		w.fail(kindLeft, p, subject+" returns from Run though its context has not ended, and campaigns no more; if that is meant, say so by Options.Exits")
 		return
 	}
 	if !w.ending {
@@ -227,35 +227,43 @@ func (w *world) leaves(p *process, working bool) {
 
 // judgeCall looks at a request as it is made.
 func (w *world) judgeCall(c *call) {
-	p, name := c.proc, w.slots[c.proc.slot].name
+	p, subject := c.proc, w.subject(c.proc)
 	if c.op == lease.OpAcquire || c.op == lease.OpRenew || c.op == lease.OpRelease {
 		owner := w.owners[c.holder]
 		if owner == nil {
 			w.owners[c.holder] = p
 		} else if owner != p {
-			w.fail(kindShared, p, fmt.Sprintf("%s asks as %q, which is another process: %s", name, c.holder, w.slots[owner.slot].name))
+			c.owner = owner
 		}
 	}
 	switch c.op {
 	case lease.OpAcquire:
 		for _, t := range w.terms {
 			if t.over && t.proc == p && w.tenures[t.token] != nil && w.tenures[t.token].holder == c.holder {
-				w.fail(kindReused, p, fmt.Sprintf("%s acquires as %q again, the holder that led under token %d until %v", name, c.holder, t.token, t.to))
+				w.fail(kindReused, p, fmt.Sprintf("%s acquires as %q again, the holder that led under token %d until %v", subject, c.holder, t.token, t.to))
 			}
 		}
 	case lease.OpRenew:
 		if !w.owns(c) {
-			w.fail(kindWrongRenew, p, fmt.Sprintf("%s renews as %q under token %d, which that holder was never granted", name, c.holder, c.token))
+			w.fail(kindWrongRenew, p, fmt.Sprintf("%s renews as %q under token %d, which that holder was never granted", subject, c.holder, c.token))
 		}
 	case lease.OpRelease:
 		if !w.owns(c) {
-			w.fail(kindWrongRelease, p, fmt.Sprintf("%s releases as %q under token %d, which that holder was never granted", name, c.holder, c.token))
+			w.fail(kindWrongRelease, p, fmt.Sprintf("%s releases as %q under token %d, which that holder was never granted", subject, c.holder, c.token))
 		}
 		w.mu.Lock()
 		for _, k := range p.works {
 			c.working = c.working || !k.ended && k.token == c.token
 		}
 		w.mu.Unlock()
+	}
+}
+
+// judgeShared looks at what the store has answered to a process that asked as
+// another one.
+func (w *world) judgeShared(c *call) {
+	if c.owner != nil {
+		w.fail(kindShared, c.proc, fmt.Sprintf("%s asks as %q, which is %s, and is %s", w.subject(c.proc), c.holder, w.slots[c.owner.slot].name, c.answer.words))
 	}
 }
 
@@ -273,12 +281,12 @@ func (w *world) released(c *call) {
 	if c.proc == nil {
 		return
 	}
-	name := w.slots[c.proc.slot].name
+	subject := w.subject(c.proc)
 	switch {
 	case c.working:
-		w.fail(kindEarlyRelease, c.proc, fmt.Sprintf("%s has released token %d while its work under it goes on: anybody may lead now", name, c.token))
+		w.fail(kindEarlyRelease, c.proc, fmt.Sprintf("%s has released token %d while its work under it goes on: anybody may lead now", subject, c.token))
 	case c.proc.term != nil && c.proc.term.token == c.token:
-		w.fail(kindEarlyRelease, c.proc, fmt.Sprintf("%s has released token %d and still leads under it: anybody may lead now", name, c.token))
+		w.fail(kindEarlyRelease, c.proc, fmt.Sprintf("%s has released token %d and still leads under it: anybody may lead now", subject, c.token))
 	}
 }
 

@@ -37,6 +37,9 @@ func random(t *testing.T, start func(Env) Candidate, o Options, e kit.Effort) ki
 	for i := range n {
 		p := generate(rand.New(rand.NewPCG(e.Seed, uint64(i))), o.Config.TTL)
 		r := p.play(t, start, o)
+		if r.unknown != "" {
+			return kit.Outcome{Unknown: r.unknown}
+		}
 		if r.breach != nil {
 			return kit.Outcome{Failure: p.convict(t, start, o, r)}
 		}
@@ -85,7 +88,7 @@ func draw(rng *rand.Rand, T time.Duration) (f fate, most int) {
 	case n < 81:
 		return fate{Lost: lostAnswer, Answer: T / 100}, 6
 	case n < 86:
-		return fate{Lost: []lost{"", lostRequest}[rng.IntN(2)], Hang: true}, 8
+		return fate{Lost: []lost{"", lostRequest}[rng.IntN(2)], Hang: true, Deaf: rng.IntN(2) == 0}, 8
 	case n < 91:
 		return fate{Copy: some}, 2
 	case n < 94:
@@ -116,7 +119,7 @@ func (p plan) play(t *testing.T, start func(Env) Candidate, o Options) result {
 		w.heal()
 		w.tell("store", "is well from now on", "")
 		w.enough = w.leads
-		within := 3*o.Config.TTL + o.TakeoverWithin
+		within := 3*w.long(o.Config.TTL) + o.TakeoverWithin
 		w.run(w.now() + within)
 		w.enough = nil
 		if w.breach == nil && !w.leads() {
@@ -182,6 +185,15 @@ func (p plan) minimize(t *testing.T, start func(Env) Candidate, o Options, r res
 				}
 			}
 		}
+		for i := range p.fates {
+			// Fewer good calls before it.
+			for gap := p.gap(i); gap > 0; gap /= 2 {
+				if with(func(q *plan) { q.shift(i, gap) }) {
+					changed = true
+					break
+				}
+			}
+		}
 		if p.store != rateTrue && with(func(q *plan) { q.store = rateTrue }) {
 			changed = true
 		}
@@ -198,6 +210,21 @@ func (p plan) minimize(t *testing.T, start func(Env) Candidate, o Options, r res
 		}
 	}
 	return p, r
+}
+
+// gap is how many good calls come just before fate i.
+func (p plan) gap(i int) int {
+	if i > 0 && p.fates[i-1].client == p.fates[i].client {
+		return p.fates[i].call - p.fates[i-1].call - 1
+	}
+	return p.fates[i].call
+}
+
+// shift moves fate i and those after it of its client n calls nearer.
+func (p *plan) shift(i, n int) {
+	for j := i; j < len(p.fates) && p.fates[j].client == p.fates[i].client; j++ {
+		p.fates[j].call -= n
+	}
 }
 
 // plainer are fates that have less to them than f.

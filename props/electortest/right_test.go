@@ -81,6 +81,9 @@ loop:
 		select {
 		case <-renew.C:
 			sent := time.Now()
+			if !sent.Before(deadline) {
+				break loop
+			}
 			calls.Go(func() {
 				g, err := r.call(work, func(ctx context.Context) (lease.Grant, error) {
 					return r.env.Store.Renew(ctx, r.env.Resource, me, token, r.env.Config.TTL)
@@ -134,5 +137,5 @@ func (r *right) call(ctx context.Context, f func(context.Context) (lease.Grant, 
 }
 
 func TestARightClientPasses(t *testing.T)          { passes(t, newRight, Options{}) }
-func TestARightClientPassesByItsWork(t *testing.T) { passes(t, byWork(newRight), Options{}) }
-func TestARightClientPassesByAsking(t *testing.T)  { passes(t, byAsking(newRight), Options{}) }
+func TestARightClientPassesByItsWork(t *testing.T) { passes(t, byWork(newRight), Options{Plans: 30}) }
+func TestARightClientPassesByAsking(t *testing.T)  { passes(t, byAsking(newRight), Options{Plans: 30}) }

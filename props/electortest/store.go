@@ -93,10 +93,11 @@ func (s port) do(ctx context.Context, c *call) answer {
 		return answer{err: errClosed}
 	}
 	s.w.inbox = append(s.w.inbox, c)
+	s.w.tale.asks(c.sent, s.w.slots[s.p.slot].name, c.asks())
 	s.w.mu.Unlock()
 	s.w.nudge()
 	<-c.taken
-	if c.fate.Deaf || c.fate.Hang {
+	if c.fate.Deaf {
 		return <-c.reply
 	}
 	select {
@@ -125,6 +126,7 @@ func (w *world) land(c *call) {
 		w.rivalAcquires()
 	}
 	w.handle(c)
+	w.judgeShared(c)
 	switch {
 	case f.Hang:
 		w.tell("store", c.answer.words, "")

@@ -76,7 +76,7 @@ func hangingCalls(_ Options, T time.Duration) (setup, func(*world)) {
 		if c.n == 0 {
 			return fate{}
 		}
-		return fate{Lost: lostRequest, Hang: true}
+		return fate{Lost: lostRequest, Hang: true, Deaf: true}
 	}}, func(w *world) { w.run(3 * T) }
 }
 

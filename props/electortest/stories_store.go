@@ -103,7 +103,7 @@ func failingForLong(o Options, T time.Duration) (setup, func(*world)) {
 func firstCallHangs(o Options, T time.Duration) (setup, func(*world)) {
 	return setup{fate: func(c *call) fate {
 			if c.n == 0 {
-				return fate{Request: 1000 * T}
+				return fate{Lost: lostRequest, Hang: true}
 			}
 			return fate{}
 		}}, func(w *world) {
@@ -236,7 +236,7 @@ func secondTerm(o Options, T time.Duration) (setup, func(*world)) {
 func slowToStop(percent time.Duration) scene {
 	return func(_ Options, T time.Duration) (setup, func(*world)) {
 		return setup{linger: T * percent / 100}, func(w *world) {
-			w.run(T / 3)
+			w.run(T * 35 / 100)
 			w.stop(w.slots[0].now)
 			w.run(w.now() + 2*T)
 		}
@@ -246,7 +246,7 @@ func slowToStop(percent time.Duration) scene {
 func stopWhileLeading(o Options, T time.Duration) (setup, func(*world)) {
 	return setup{}, func(w *world) {
 		if w.awaitFirst() {
-			w.run(w.now() + T/3)
+			w.run(w.now() + T*35/100)
 			w.shutDown()
 		}
 	}
@@ -255,14 +255,14 @@ func stopWhileLeading(o Options, T time.Duration) (setup, func(*world)) {
 func stopWhileWaiting(o Options, T time.Duration) (setup, func(*world)) {
 	return setup{}, func(w *world) {
 		w.rivalAcquires()
-		w.run(T / 3)
+		w.run(T * 35 / 100)
 		w.shutDown()
 	}
 }
 
 func stopDuringACall(o Options, T time.Duration) (setup, func(*world)) {
-	return setup{fate: func(*call) fate { return fate{Request: 1000 * T} }}, func(w *world) {
-		w.run(T / 3)
+	return setup{fate: func(*call) fate { return fate{Lost: lostRequest, Hang: true} }}, func(w *world) {
+		w.run(T * 35 / 100)
 		w.shutDown()
 	}
 }
@@ -278,7 +278,7 @@ func (w *world) shutDown() {
 	case w.breach != nil:
 	case !p.gone:
 		w.fail(kindStays, p, "the client has not returned from Run two TTLs after its context ended")
-	case !w.o.NoRelease && held != nil && held.proc == p && w.rec.Held(w.storeNow()):
+	case !w.o.NoRelease && held != nil && held.proc == p && held.heard && w.rec.Held(w.storeNow()):
 		w.misses("the client has returned from Run and left the lease held until %v", w.when(held.expires))
 	}
 }

@@ -28,6 +28,9 @@ func (s story) play(t *testing.T, start func(Env) Candidate, o Options) kit.Outc
 		st.start, st.o, st.judges = start, o, s.judges|set(kindStuck)
 		st.clients = max(st.clients, 1)
 		r := play(t, st, script)
+		if r.unknown != "" {
+			return kit.Outcome{Unknown: r.unknown}
+		}
 		if r.breach != nil {
 			return kit.Outcome{Failure: s.failure(r)}
 		}

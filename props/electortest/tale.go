@@ -13,6 +13,7 @@ import (
 type tale struct {
 	mu    sync.Mutex // the watchdog reads it when the world is stuck
 	lines []line
+	asked line // what was asked last, until that is told
 	log   log
 }
 
@@ -37,10 +38,28 @@ func (t *tale) add(at time.Duration, who, what, key string) {
 	t.lines = append(t.lines, line{at: at, who: who, what: what, key: key})
 }
 
+// asks notes a request before it is told of, in case that never happens.
+func (t *tale) asks(at time.Duration, who, what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = line{at: at, who: who, what: what}
+}
+
+// taken notes that what was asked will be told.
+func (t *tale) taken() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = line{}
+}
+
 func (t *tale) mark(at time.Duration, who, what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	what = strings.TrimPrefix(what, who+" ")
+	if rest, ok := strings.CutPrefix(strings.TrimPrefix(what, "the "), who+" "); ok {
+		what = rest
+	} else {
+		who = "check"
+	}
 	if n := len(t.lines); n > 0 && t.lines[n-1].at == at && t.lines[n-1].who == who && strings.HasPrefix(what, t.lines[n-1].what) {
 		t.lines = t.lines[:n-1] // the mark says it all
 	}

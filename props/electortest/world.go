@@ -67,6 +67,7 @@ type world struct {
 	calls   int
 	calm    bool        // nothing goes wrong any more
 	breach  *breach     // the first
+	unknown string      // why nothing can be said
 	ending  bool        // nothing is judged any more
 	enough  func() bool // ends run early; nil: never
 
@@ -132,6 +133,7 @@ type call struct {
 	fate    fate
 	answer  answer
 	told    lease.Token // the tenure that the answer tells the end of
+	owner   *process    // whose holder it asks as, if not its own
 	working bool        // work under the token went on when it was made
 }
 
@@ -186,6 +188,13 @@ func (w *world) when(at time.Duration) time.Duration {
 	if rest > 0 {
 		q++
 	}
+	return time.Duration(q)
+}
+
+// long is how long d of the store's clock takes.
+func (w *world) long(d time.Duration) time.Duration {
+	hi, lo := bits.Mul64(uint64(d), w.den)
+	q, _ := bits.Div64(hi, lo, w.num)
 	return time.Duration(q)
 }
 
@@ -257,6 +266,7 @@ func (w *world) settle() {
 			return cmp.Or(cmp.Compare(a.proc.slot, b.proc.slot), cmp.Compare(a.op, b.op), cmp.Compare(a.token, b.token),
 				cmp.Compare(a.holder.String(), b.holder.String()), cmp.Compare(a.ttl, b.ttl))
 		})
+		w.tale.taken()
 		for _, c := range calls {
 			w.take(c)
 		}
@@ -282,8 +292,8 @@ func (w *world) take(c *call) {
 	w.judgeCall(c)
 	if s.pulses > most {
 		// Time would never go on.
-		c.fate = fate{Lost: lostRequest, Hang: true}
-		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", s.name, most))
+		c.fate = fate{Lost: lostRequest, Hang: true, Deaf: true}
+		w.fail(kindFlood, c.proc, fmt.Sprintf("%s calls the store more than %d times at one instant: it tries again at once, without end", w.subject(c.proc), most))
 	}
 	if words := c.fate.words(); words != "" {
 		w.tell(s.name, c.asks()+" ("+words+")", "")
@@ -325,7 +335,9 @@ func (w *world) boot(i int) {
 	s.now = p
 	w.procs = append(w.procs, p)
 	if p.cand.Run == nil {
-		panic("electortest: Candidate.Run must be set")
+		w.unknown = "Candidate.Run is nil; it is required"
+		p.gone = true
+		return
 	}
 	go func() {
 		err := p.cand.Run(ctx)
@@ -424,6 +436,14 @@ func (w *world) stamp(_ []string, a slog.Attr) slog.Attr {
 		return slog.String(slog.TimeKey, w.now().String())
 	}
 	return a
+}
+
+// subject is who p is, at the beginning of a sentence.
+func (w *world) subject(p *process) string {
+	if w.clients == 1 {
+		return "the client"
+	}
+	return w.slots[p.slot].name
 }
 
 func (w *world) tell(who, what, key string) { w.tale.add(w.now(), who, what, key) }

@@ -38,7 +38,11 @@ func (f *Failure) Text(paths []string, again string) string {
 	field("meant?", f.Hint)
 	field("read:", f.Read)
 	if len(paths) > 0 {
-		fmt.Fprintf(&b, "%-7s %s   (replayed first from now on)\n", "file:", filepath.ToSlash(paths[0]))
+		use := "replayed first from now on"
+		if filepath.Ext(paths[0]) == ".jsonl" {
+			use = "a history, for: go tool fencepost check --html page.html FILE"
+		}
+		fmt.Fprintf(&b, "%-7s %s   (%s)\n", "file:", filepath.ToSlash(paths[0]), use)
 	}
 	switch {
 	case len(paths) > 1:

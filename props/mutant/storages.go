@@ -3,8 +3,10 @@ package mutant
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
@@ -108,6 +110,12 @@ func WrongStorages() []WrongStorage {
 		Seen:      "SELECT and UPDATE without a transaction, GET and SET without a script",
 		Convicted: "concurrency/stale-writes-against-a-fence",
 		Open:      wrongKV(func(t kvRows) fence.KV { return checksThenWrites{t} }),
+	}, {
+		Name:      "rewrites-without-a-lock",
+		Breaks:    "Each write reads the whole file, changes its key, and puts the file back: of two at once one is lost, and was acknowledged.",
+		Seen:      "a JSON file or a blob as a database, a ConfigMap updated without its resource version",
+		Convicted: "concurrency/one-term-many-keys",
+		Open:      rewritesUnlocked,
 	}}
 }
 
@@ -352,4 +360,44 @@ func (c checksThenWrites) Write(ctx context.Context, token lease.Token, key, val
 	defer c.mu.Unlock()
 	c.highest, c.values[key] = token, value
 	return nil
+}
+
+// rewrites is a file that is read and put back as a whole. That each of the two
+// is one step is the file system's doing.
+type rewrites struct {
+	file *atomic.Pointer[fence.Durable]
+}
+
+func rewritesUnlocked(e kit.Env) fence.KV {
+	return rewrites{kit.Durable(e, "file", func() *atomic.Pointer[fence.Durable] {
+		file := new(atomic.Pointer[fence.Durable])
+		file.Store(&fence.Durable{})
+		return file
+	})}
+}
+
+func (r rewrites) change(ctx context.Context, e fence.Entry) error {
+	content := *r.file.Load()
+	content.Values = maps.Clone(content.Values)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := content.Apply(e); err != nil {
+		return err
+	}
+	r.file.Store(&content)
+	return nil
+}
+
+func (r rewrites) Write(ctx context.Context, token lease.Token, key, value string) error {
+	return r.change(ctx, fence.Entry{Token: token, Key: key, Value: value})
+}
+
+func (r rewrites) Fence(ctx context.Context, token lease.Token) error {
+	return r.change(ctx, fence.Entry{Token: token, Fence: true})
+}
+
+func (r rewrites) Read(_ context.Context, key string) (value string, ok bool, err error) {
+	value, ok = r.file.Load().Values[key]
+	return value, ok, nil
 }

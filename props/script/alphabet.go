@@ -77,8 +77,12 @@ func (x *alphabet) steps(p *player, as *aims, last Kind) []Step {
 				ask(w, Ref{}, x.ttl)
 			}
 		}
-		if a.holder != (Who{}) && l.last > 1 {
-			ask(a.holder, Ref{Of: a.holder, Plus: -1}, x.ttl)
+		if a.holder != (Who{}) {
+			wrong := Ref{Of: a.holder, Plus: -1}
+			if l.last == 1 {
+				wrong.Plus = 1 // 0 is no token at all
+			}
+			ask(a.holder, wrong, x.ttl)
 		}
 	}
 	if !p.opts.NoGet && last != Get {

@@ -49,7 +49,7 @@ type Exploration struct {
 }
 
 // Total is all transitions.
-func (x *Exploration) Total() int {
+func (x Exploration) Total() int {
 	sum := 0
 	for _, n := range x.Transitions {
 		sum += n
@@ -58,7 +58,7 @@ func (x *Exploration) Total() int {
 }
 
 // String says what was covered.
-func (x *Exploration) String() string {
+func (x Exploration) String() string {
 	var by []string
 	for k, n := range x.Transitions {
 		if n > 0 {

@@ -86,11 +86,12 @@ func (m *minimizer) consequence(steps []Step) ([]Step, bool) {
 		other = Who{2, 1}
 	}
 	told, due := time.Duration(last.Said.Remaining), a.until-last.At
-	for _, d := range [...]time.Duration{told, told - 1, due, due - 1} {
-		if d <= 0 {
-			continue
+	for _, d := range [...]time.Duration{told, told - 1, due, due - 1, 0} {
+		cand := slices.Clone(steps)
+		if d > 0 {
+			cand = append(cand, Step{Do: Advance, D: d})
 		}
-		cand := append(slices.Clone(steps), Step{Do: Advance, D: d}, Step{Do: Acquire, Who: other, TTL: 10 * time.Second, On: last.Step.On})
+		cand = append(cand, Step{Do: Acquire, Who: other, TTL: 10 * time.Second, On: last.Step.On})
 		if b := m.play(cand).breach; b != nil && !detail(b.Rule) {
 			m.rule = b.Rule
 			return cand, true
@@ -165,6 +166,7 @@ func costOf(steps []Step) cost {
 	c := cost{steps: len(steps)}
 	var ttl time.Duration
 	var seen []Who
+	var high uint8 // of the nodes so far
 	for i, s := range steps {
 		if s.Do == Acquire {
 			// Two who get the lease say more than one who gets it twice.
@@ -176,6 +178,10 @@ func costOf(steps []Step) cost {
 		c.odd += 8 * int(s.On)
 		if s.Do.hasWho() {
 			c.odd += whoCost(s.Who)
+			if s.Who.Node > high+1 { // b comes in before a
+				c.odd++
+			}
+			high = max(high, s.Who.Node)
 		}
 		if s.Do.hasToken() && s.Token != (Ref{Of: s.Who}) {
 			c.odd += 3
@@ -273,13 +279,22 @@ func (m *minimizer) trade() bool {
 // elsewhere changes how long one passage of time is, or the token of one
 // request, of steps that lack one.
 func (m *minimizer) elsewhere(steps []Step) bool {
-	odd := slices.Clone(steps)
-	for i := range odd {
-		if odd[i].Do.hasTTL() {
-			odd[i].TTL = 1500 * time.Millisecond
+	if m.adjusted(steps) {
+		return true
+	}
+	// Stores that round, to seconds or milliseconds, are right but for odd TTLs.
+	for _, ttl := range [...]time.Duration{1500 * time.Millisecond, time.Second + 1} {
+		odd := slices.Clone(steps)
+		for i := range odd {
+			if odd[i].Do.hasTTL() {
+				odd[i].TTL = ttl
+			}
+		}
+		if m.adjusted(odd) {
+			return true
 		}
 	}
-	return m.adjusted(steps) || m.adjusted(odd)
+	return false
 }
 
 func (m *minimizer) adjusted(steps []Step) bool {
@@ -330,7 +345,7 @@ func (m *minimizer) merge() bool {
 // did in relation to it.
 func (m *minimizer) scale() bool {
 	for _, from := range m.ttls() {
-		for _, to := range [...]time.Duration{10 * time.Second, time.Second, 1500 * time.Millisecond} {
+		for _, to := range [...]time.Duration{10 * time.Second, time.Second, 1500 * time.Millisecond, time.Second + 1} {
 			cand := slices.Clone(m.best)
 			for i := range cand {
 				s := &cand[i]
@@ -388,7 +403,7 @@ func (m *minimizer) durations() bool {
 				}
 			}
 		case s.Do.hasTTL():
-			for _, d := range append(m.ttls(), round[:]...) {
+			for _, d := range append(append(m.ttls(), 0), round[:]...) {
 				cand := slices.Clone(m.best)
 				cand[i].TTL = d
 				any = m.try(cand) || any

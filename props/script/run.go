@@ -39,6 +39,10 @@ type player struct {
 	leases [len(resources)]leaseState
 	lines  []Line
 	breach *model.Breach
+	// logical judges by the time since the beginning, where the store's clock
+	// may be anywhere. It is otherwise judged by that clock, so that what is
+	// near the end of time is so for both.
+	logical bool
 	// deaf judges no details of refusals, for options that are Terse.
 	deaf bool
 }
@@ -102,16 +106,16 @@ func (p *player) play(s Step) bool {
 	case Restart:
 		p.capabilities()
 		for i := range p.leases {
-			p.leases[i].contract.Restart(int64(p.at))
+			p.leases[i].contract.Restart(p.now())
 		}
 	case Delete:
 		l.contract.Delete()
 	default:
-		q := model.Ask{Op: ops[s.Do], Owner: owner(s.Who), Token: line.Token, TTL: int64(s.TTL), At: int64(p.at)}
+		q := model.Ask{Op: ops[s.Do], Owner: owner(s.Who), Token: line.Token, TTL: int64(s.TTL), At: p.now()}
 		said := line.Said
 		if p.deaf {
 			said.Remaining = 0
-			if said.Code == model.CodeHeld && s.Do == Acquire {
+			if said.Code != model.CodeGranted && s.Do != Get {
 				said.Holder, said.Token = model.Owner{}, 0
 			}
 		}
@@ -124,6 +128,14 @@ func (p *player) play(s Step) bool {
 		}
 	}
 	return true
+}
+
+// now is what the contract is told.
+func (p *player) now() int64 {
+	if p.logical {
+		return int64(p.at)
+	}
+	return int64(p.lab.Clock().Now())
 }
 
 var ops = [kinds]model.Op{Acquire: model.OpAcquire, Renew: model.OpRenew, Release: model.OpRelease, Get: model.OpGet}

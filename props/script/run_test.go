@@ -231,3 +231,24 @@ func TestErrorsThatWrapARefusalAreThatRefusal(t *testing.T) {
 		t.Errorf("%v, %+v", failed, c)
 	}
 }
+
+// The strangest scripts convict no right store: TTLs and passages of time near
+// the largest there are, and holders and tokens of every kind.
+func FuzzRun(f *testing.F) {
+	f.Add("acquire a 10s\nadvance 9.999999999s\nrenew a 2562047h47m16.854775807s\nadvance 2562047h47m16.854775807s\nrestart\nget\nacquire b 1ns\nrelease nobody of last-1")
+	f.Fuzz(func(t *testing.T, text string) {
+		steps, err := ParseText(text)
+		if err != nil || len(steps) > 100 {
+			return
+		}
+		for _, v := range variants() {
+			// Others reckon with instants that overflow.
+			if v.name != "memory" && v.name != "lock delay" && v.name != "records" {
+				continue
+			}
+			if r := Run(v.open, v.o, steps); r.Breach != nil {
+				t.Fatalf("%s: %v\n%s", v.name, r.Breach.Rule, strings.Join(Story(r), "\n"))
+			}
+		}
+	})
+}

@@ -42,6 +42,7 @@ func (s *state) key() key {
 // states explores a store that can be put back, breadth-first: each state once.
 func (e *explorer) states(p *player, store kit.Snapshotter) {
 	x := newAlphabet(p.opts)
+	p.logical = true
 	r := run{player: p}
 	take := func(parent int, s Step) state {
 		l := p.leases[0]

@@ -3,7 +3,7 @@ package script
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
@@ -139,40 +139,43 @@ func (s *rigged) Delete(_ context.Context, resource string) error {
 type snapped struct{ *rigged }
 
 func (s snapped) Snapshot() []byte {
-	type entry struct {
-		Name string
-		Rec  lease.Record
-	}
-	var all []entry
+	var b []byte
 	for _, name := range slices.Sorted(maps.Keys(s.recs)) {
 		rec := s.recs[name]
 		if rec.Status != lease.Free {
 			rec.Expires -= s.clk.Now()
 		}
-		all = append(all, entry{name, rec})
+		b = append(append(b, name...), 0)
+		b = append(append(b, rec.Holder.Node...), 0)
+		for _, n := range [...]uint64{rec.Holder.Seq, rec.Holder.Nonce, uint64(rec.Token), uint64(rec.TTL), uint64(rec.Status), uint64(rec.Expires)} {
+			b = binary.LittleEndian.AppendUint64(b, n)
+		}
 	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(all); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
+	return b
 }
 
 func (s snapped) Restore(state []byte) {
-	var all []struct {
-		Name string
-		Rec  lease.Record
-	}
-	if err := gob.NewDecoder(bytes.NewReader(state)).Decode(&all); err != nil {
-		panic(err)
-	}
 	clear(s.recs)
 	clear(s.disk)
-	for _, x := range all {
-		if x.Rec.Status != lease.Free {
-			x.Rec.Expires += s.clk.Now()
+	text := func() string {
+		word, rest, _ := bytes.Cut(state, []byte{0})
+		state = rest
+		return string(word)
+	}
+	number := func() uint64 {
+		n := binary.LittleEndian.Uint64(state)
+		state = state[8:]
+		return n
+	}
+	for len(state) > 0 {
+		name := text()
+		holder := lease.Holder{Node: text(), Seq: number(), Nonce: number()}
+		d := lease.Durable{Token: lease.Token(number()), Holder: holder, TTL: time.Duration(number()), Status: lease.Status(number())}
+		rec := lease.Record{Durable: d, Expires: time.Duration(number())}
+		if d.Status != lease.Free {
+			rec.Expires += s.clk.Now()
 		}
-		s.recs[x.Name], s.disk[x.Name] = x.Rec, x.Rec.Durable
+		s.recs[name], s.disk[name] = rec, d
 	}
 }
 

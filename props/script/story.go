@@ -80,7 +80,7 @@ func (t *teller) asked(l *Line) string {
 	s := l.Step
 	who := s.Who.String()
 	if s.Who.Seq > 1 && !t.met[s.Who] {
-		who += fmt.Sprintf(" (%s once more)", nodes[s.Who.Node])
+		who += fmt.Sprintf(" (%s, restarted)", nodes[s.Who.Node])
 		t.met[s.Who] = true
 	}
 	it, on := "", ""

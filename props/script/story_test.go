@@ -29,7 +29,7 @@ func TestStoriesReadLikeProse(t *testing.T) {
 0s  a acquires for 5s                           granted: token 2 for 5s
 0s  a renews under token 1 (an old one) for 1s  refused: lost, a holds it under token 2
 0s  b releases under token 3 (never granted)    refused: lost, a holds it under token 2
-0s  a.2 (a once more) acquires for 1s           refused: a holds it under token 2 for another 5s
+0s  a.2 (a, restarted) acquires for 1s          refused: a holds it under token 2 for another 5s
 0s  a.2 releases under token 2 (a's)            refused: lost, a holds it under token 2
 `},
 		{tell(memory, "acquire a 10s on q\nget\nget on q\nrestart\nrelease a on q\nacquire b 2s\ndelete"), `

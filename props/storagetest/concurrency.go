@@ -8,8 +8,9 @@ import (
 	"fencepost/props/kit"
 )
 
-// duelCalls is about how many calls a round makes.
-const duelCalls = 4 + staleWriters*staleWrites
+// duelCalls is about how many calls a round makes: its successor comes before
+// the stale leader is through.
+var duelCalls = 4 + staleWriters*staleWrites*3/4
 
 // againstAFence has a successor fence while its predecessor writes.
 func againstAFence(open opener, o Options, e kit.Effort) kit.Outcome {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,7 +206,7 @@ func (r *race) convict(rule rule, what, want string, calls ...done) {
 // The stale leader's side of a round.
 const (
 	staleWriters = 2
-	staleWrites  = 3 // of each
+	staleWrites  = 8 // of each, at most
 )
 
 // duel is a round: the stale leader writes x in goroutines, while takeover is
@@ -220,21 +221,31 @@ func (r *race) duel(rnd *rand.Rand, n int, takeover step) {
 		return
 	}
 	var wg sync.WaitGroup
-	start := make(chan struct{})
+	var begun, ended atomic.Int32
 	stale := make([][]done, staleWriters)
 	for w := range stale {
+		// All else is ready before they begin: they are to be in the storage.
+		steps := make([]step, staleWrites)
+		for i := range steps {
+			steps[i] = step{do: doWrite, token: r.old, key: "x", value: fmt.Sprintf("old%d.%d.%d", n, w, i)}
+		}
+		stale[w] = make([]done, 0, staleWrites)
 		wg.Go(func() {
-			<-start
-			for i := range staleWrites {
-				d := r.do(step{do: doWrite, token: r.old, key: "x", value: fmt.Sprintf("old%d.%d.%d", n, w, i)})
+			defer ended.Add(1)
+			for _, st := range steps {
+				begun.Add(1)
+				d := r.do(st)
 				if stale[w] = append(stale[w], d); d.said != saidDone || d.setup != nil {
 					return
 				}
 			}
 		})
 	}
-	close(start)
-	for range rnd.IntN(2 * staleWrites) {
+	// The successor comes in the midst of it.
+	for after := int32(rnd.IntN(staleWriters * staleWrites / 2)); begun.Load() <= after && ended.Load() < staleWriters; {
+		runtime.Gosched()
+	}
+	for range rnd.IntN(4) { // at any point of a write, not only at its beginning
 		runtime.Gosched()
 	}
 	took := r.take(takeover)
@@ -284,7 +295,12 @@ func (r *race) judge(took done, writes, reads []done) {
 	for _, w := range writes {
 		switch {
 		case w.said == saidDone && w.call > took.ret:
-			r.convict(bars, fmt.Sprintf("a write under token %d that began after %s was in force landed", r.old, ack), "must be refused: "+ack+" was in force before it began", took, w)
+			calls := []done{took, w}
+			// Whoever was under way then may have undone what was in force.
+			if i := slices.IndexFunc(writes, func(v done) bool { return v.said == saidDone && v.call < took.ret && v.ret > took.ret }); i >= 0 && writes[i].call != w.call {
+				calls = []done{took, writes[i], w}
+			}
+			r.convict(bars, fmt.Sprintf("a write under token %d that began after %s was in force landed", r.old, ack), "must be refused: "+ack+" was in force before it began", calls...)
 			return
 		case w.said == saidStale && w.ret < took.call:
 			r.convict(r.lands(), fmt.Sprintf("a write under token %d was refused before a higher token was used", r.old), "must land: no higher token was seen", w)

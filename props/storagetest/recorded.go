@@ -28,7 +28,7 @@ const (
 // are told, and looks for an order that explains it.
 func recorded(open opener, o Options, e kit.Effort) kit.Outcome {
 	const calls = recordedCallers * recordedCalls
-	total, unknown := (o.budget(e, 12)+calls-1)/calls, 0
+	total, unknown := (o.budget(e, 8)+calls-1)/calls, 0
 	for n := range total {
 		h, log, out := history(open, o, e, n)
 		if out == nil {

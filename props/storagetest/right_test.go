@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
@@ -247,6 +251,119 @@ func (f *file) Read(ctx context.Context, key string) (string, bool, error) {
 	return string(v), ok, err
 }
 
+// owned is a storage whose state belongs to one goroutine.
+type owned chan func(*fence.Durable)
+
+func ownedByAGoroutine(e kit.Env) fence.KV {
+	d := kit.Durable(e, "disk", func() *fence.Durable { return new(fence.Durable) })
+	o := make(owned)
+	stopped := kit.Durable(e, "stopped", func() *sync.Mutex { return new(sync.Mutex) })
+	go func() {
+		stopped.Lock() // the process before has really ended
+		defer stopped.Unlock()
+		for {
+			select {
+			case f := <-o:
+				f(d)
+			case <-e.Context.Done():
+				return
+			}
+		}
+	}()
+	return o
+}
+
+func (o owned) do(ctx context.Context, e fence.Entry) error {
+	err := make(chan error, 1)
+	select {
+	case o <- func(d *fence.Durable) { err <- d.Apply(e) }:
+		return <-err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (o owned) Write(ctx context.Context, token lease.Token, key, value string) error {
+	return o.do(ctx, fence.Entry{Token: token, Key: key, Value: value})
+}
+
+func (o owned) Fence(ctx context.Context, token lease.Token) error {
+	return o.do(ctx, fence.Entry{Token: token, Fence: true})
+}
+
+func (o owned) Read(ctx context.Context, key string) (value string, ok bool, err error) {
+	done := make(chan struct{})
+	select {
+	case o <- func(d *fence.Durable) { value, ok = d.Values[key]; close(done) }:
+		<-done
+		return value, ok, nil
+	case <-ctx.Done():
+		return "", false, ctx.Err()
+	}
+}
+
+// optimistic puts a new version of everything in place of the one that it saw,
+// and tries again where another came first. What its refusals say of the highest
+// token may be later than the refusal.
+type optimistic struct{ current atomic.Pointer[fence.Durable] }
+
+func optimisticallyLocked(e kit.Env) fence.KV {
+	return kit.Durable(e, "optimistic", func() *optimistic {
+		o := new(optimistic)
+		o.current.Store(&fence.Durable{})
+		return o
+	})
+}
+
+func (o *optimistic) do(ctx context.Context, e fence.Entry) error {
+	for ctx.Err() == nil {
+		was := o.current.Load()
+		next := fence.Durable{Guard: was.Guard, Values: maps.Clone(was.Values)}
+		if err := next.Apply(e); err != nil {
+			_ = ctx.Err()
+			return &fence.StaleTokenError{Token: e.Token, Highest: o.current.Load().Highest}
+		}
+		_ = ctx.Err()
+		if o.current.CompareAndSwap(was, &next) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+func (o *optimistic) Write(ctx context.Context, token lease.Token, key, value string) error {
+	return o.do(ctx, fence.Entry{Token: token, Key: key, Value: value})
+}
+
+func (o *optimistic) Fence(ctx context.Context, token lease.Token) error {
+	return o.do(ctx, fence.Entry{Token: token, Fence: true})
+}
+
+func (o *optimistic) Read(_ context.Context, key string) (value string, ok bool, err error) {
+	value, ok = o.current.Load().Values[key]
+	return value, ok, nil
+}
+
+// picky is a table that refuses keys and values that it cannot keep.
+func picky(e kit.Env) fence.KV {
+	t := kit.Durable(e, "table", func() *table { return &table{} })
+	return Funcs{
+		Write: func(ctx context.Context, token uint64, key, value string) (bool, error) {
+			if key == "" || len(key) > 64 || len(value) > 1000 || !utf8.ValidString(key+value) || strings.Contains(key+value, "\x00") {
+				return false, errors.New("invalid input")
+			}
+			return t.write(ctx, token, key, value)
+		},
+		Fence: t.fence,
+		Read: func(ctx context.Context, key string) (string, bool, error) {
+			if key == "" {
+				return "", false, errors.New("invalid input")
+			}
+			return t.read(ctx, key)
+		},
+	}.KV()
+}
+
 // rights are storages that keep all rules.
 var rights = []struct {
 	name string
@@ -256,7 +373,10 @@ var rights = []struct {
 	{"fence.Storage with a journal", journaled, Options{}},
 	{"fence.CompareAndSwap", compareAndSwap, Options{Carry: carry}},
 	{"a map and a mutex", fromScratch, Options{}},
-	{"one file", oneFile, Options{Calls: 4000}},
+	{"one file", oneFile, Options{Calls: 2000}},
+	{"a goroutine", ownedByAGoroutine, Options{}},
+	{"optimistic locking", optimisticallyLocked, Options{}},
+	{"picky", picky, Options{}},
 	{"volatile", volatile, Options{Volatile: true}},
 	{"without a barrier", barrierless, Options{}},
 	{"unreadable", unreadable, Options{}},

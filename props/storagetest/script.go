@@ -23,6 +23,7 @@ func generate(rnd *rand.Rand, o Options, n int) []step {
 	for len(steps) < n {
 		st := step{key: keys[rnd.IntN(len(keys))], token: highest}
 		switch p := rnd.IntN(100); {
+		case p < 40 && o.Carry != nil: // the one that is carried, unless it was released
 		case p < 45 && highest > 0: // about the highest
 			st.token = highest - min(highest, uint64(rnd.IntN(2)))
 		case p < 80:

@@ -17,6 +17,7 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 		Watch(open, o),
 		Lockstep(open, o, e),
 		[]kit.Check{Exploration(open, o, e)},
+		Random(open, o, e),
 		Concurrency(open, o, e),
 		[]kit.Check{Linearizability(open, o, e)},
 	)

@@ -18,6 +18,7 @@ func BenchmarkRounds(b *testing.B) {
 	}{
 		{"acquire", "one-of-many-acquires-wins", openWrong(lease.OpAcquire)},
 		{"context", "one-of-many-acquires-wins", openLooksAtContext},
+		{"clock-first", "one-of-many-acquires-wins", openClockThenCheck},
 		{"renew", "release-is-final", openWrong(lease.OpRenew)},
 		{"release", "release-against-acquire", openWrong(lease.OpRelease)},
 		{"right", "one-of-many-acquires-wins", openMutex},

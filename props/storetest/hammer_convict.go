@@ -2,11 +2,14 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"fencepost/impl/lease"
 	"fencepost/linearizability"
@@ -53,34 +56,47 @@ func (h *hammer) convict(hist linearizability.History, o linearizability.Options
 	return f
 }
 
-// telling is the finding that says best what went wrong, nil if there is none:
-// about tokens before what it led to.
+// telling is the finding that says best what the store did wrong, nil if there
+// is none: about tokens, then about tenures, before what these led to.
 func telling(found []linearizability.Finding) *linearizability.Finding {
-	var best *linearizability.Finding
-	for i := range found {
-		f := &found[i]
-		if f.Violates && (best == nil || f.Invariant == model.TokenMonotonicity && best.Invariant != model.TokenMonotonicity) {
-			best = f
+	rank := func(f linearizability.Finding) int {
+		switch {
+		case !f.Violates:
+			return 3
+		case f.Invariant == model.TokenMonotonicity:
+			return 0
+		case f.Invariant == model.BeliefOwnership:
+			return 1
 		}
+		return 2
 	}
-	return best
+	if len(found) == 0 {
+		return nil
+	}
+	best := slices.MinFunc(found, func(a, b linearizability.Finding) int { return cmp.Compare(rank(a), rank(b)) })
+	if !best.Violates {
+		return nil
+	}
+	return &best
 }
 
 // tellHistory is a history as a story, with the event of that index marked.
 func tellHistory(h *linearizability.History, bad int64) []string {
-	var lines []storyLine
-	var began int64
-	if len(h.Events) > 0 {
-		began = h.Events[0].Time
+	ops := h.Ops()
+	times := make([]string, len(ops))
+	width := 0
+	for i, op := range ops {
+		times[i] = time.Duration(h.Events[op.Call].Time - h.Events[0].Time).String()
+		width = max(width, utf8.RuneCountInString(times[i]))
 	}
-	for _, op := range h.Ops() {
-		call := &h.Events[op.Call]
-		l := storyLine{at: int64(op.Call) + 1, did: fmt.Sprintf("at %v  %s", time.Duration(call.Time-began), askedIn(call)), got: "(answer does not matter)"}
+	lines := make([]storyLine, len(ops))
+	for i, op := range ops {
+		l := &lines[i]
+		l.at, l.did, l.got = int64(op.Call)+1, fmt.Sprintf("at %-*s  %s", width, times[i], askedIn(&h.Events[op.Call])), "(answer does not matter)"
 		if op.Return >= 0 {
 			e := &h.Events[op.Return]
 			l.until, l.got, l.bad = int64(op.Return)+1, answeredIn(e), e.Index == bad
 		}
-		lines = append(lines, l)
 	}
 	return layOut(lines, 0)
 }
@@ -115,7 +131,7 @@ func answeredIn(e *linearizability.Event) string {
 	case e.F == "get":
 		return fmt.Sprintf("%s, token %s", nameIn(e, "owner"), word(e, "token"))
 	}
-	return e.F + "d"
+	return map[string]string{"renew": "renewed", "release": "released"}[e.F]
 }
 
 // word is the text of a field.

@@ -317,6 +317,9 @@ func (h *hammer) tokensRise() *breach {
 				made[i] = append(made[i], c)
 				last := c
 				if h.make(c); c.ok() {
+					for range callers { // so that others ask while it has the lease
+						h.gate.pass()
+					}
 					last = h.release(c)
 					made[i] = append(made[i], last)
 					h.make(last)
@@ -341,23 +344,8 @@ func (h *hammer) tokensRise() *breach {
 			}
 		}
 	}
-	slices.SortFunc(grants, func(a, b *call) int { return cmp.Compare(a.to, b.to) })
-	for i, c := range grants {
-		for _, d := range grants[:i] {
-			var b *breach
-			switch {
-			case c.to < until[d].from:
-				b = c.breaks("%s was granted the lease under token %d while %s had it under token %d", c.who(), c.grant.Token, d.who(), d.grant.Token)
-			case c.grant.Token == d.grant.Token:
-				b = c.breaks("token %d was granted twice: to %s and to %s", c.grant.Token, d.who(), c.who())
-			case c.grant.Token < d.grant.Token && d.to < c.from:
-				b = c.breaks("%s was granted token %d, after token %d had been granted to %s", c.who(), c.grant.Token, d.grant.Token, d.who())
-			default:
-				continue
-			}
-			b.with = []*call{d, until[d], until[c]}
-			return b
-		}
+	if b := h.turns(grants, until); b != nil {
+		return b
 	}
 	h.judged = len(grants) > 1
 	if h.unsure() != nil {
@@ -366,17 +354,48 @@ func (h *hammer) tokensRise() *breach {
 	if len(grants) == 0 {
 		return h.calls[len(h.calls)-1].breaks("nobody was granted the lease, though nobody had it")
 	}
-	for _, c := range h.calls {
-		if c.op == lease.OpRelease && !c.ok() {
-			return c.breaks("%s had the lease, and could not release it", c.who())
+	return nil
+}
+
+// turns judges tenures that were released, each with its release: whatever calls
+// of unknown outcome there were besides, as these are of other candidates.
+func (h *hammer) turns(grants []*call, until map[*call]*call) *breach {
+	slices.SortFunc(grants, func(a, b *call) int { return cmp.Compare(a.to, b.to) })
+	about := func(b *breach, grants ...*call) *breach {
+		for _, c := range grants {
+			b.with = append(b.with, c, until[c])
+		}
+		return b
+	}
+	for i, c := range grants {
+		for _, d := range grants[:i] {
+			if c.to < until[d].from {
+				return about(c.breaks("%s was granted the lease under token %d while %s had it under token %d", c.who(), c.grant.Token, d.who(), d.grant.Token), c, d)
+			}
 		}
 	}
-	if h.o.Tokens == model.TokensNext {
-		byToken := slices.SortedFunc(slices.Values(grants), func(a, b *call) int { return cmp.Compare(a.grant.Token, b.grant.Token) })
-		for i, c := range byToken[1:] {
-			if b := h.rises(byToken[i], c); b != nil {
-				return b
+	for _, c := range grants {
+		if r := until[c]; r.refused() {
+			return about(r.breaks("%s had the lease, and could not release it", r.who()), c)
+		}
+	}
+	for i, c := range grants {
+		for _, d := range grants[:i] {
+			switch {
+			case c.grant.Token == d.grant.Token:
+				return about(c.breaks("token %d was granted twice: to %s and to %s", c.grant.Token, d.who(), c.who()), c, d)
+			case c.grant.Token < d.grant.Token && d.to < c.from:
+				return about(c.breaks("%s was granted token %d, after token %d had been granted to %s", c.who(), c.grant.Token, d.grant.Token, d.who()), c, d)
 			}
+		}
+	}
+	if h.unsure() != nil || h.o.Tokens != model.TokensNext {
+		return nil // one of unknown outcome may have taken a token
+	}
+	byToken := slices.SortedFunc(slices.Values(grants), func(a, b *call) int { return cmp.Compare(a.grant.Token, b.grant.Token) })
+	for i := 1; i < len(byToken); i++ {
+		if b := h.rises(byToken[i-1], byToken[i]); b != nil {
+			return about(b, byToken[i-1], byToken[i])
 		}
 	}
 	return nil

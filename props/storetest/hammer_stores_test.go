@@ -269,3 +269,13 @@ func openShared(e kit.Env) lease.Store {
 		t.mu.Unlock()
 	}}
 }
+
+// openClockThenCheck: the clock is read first, and then the row is read and
+// written. Nothing that yields comes between these two.
+func openClockThenCheck(e kit.Env) lease.Store {
+	t := table{rows: map[string]row{}}
+	return tableStore{func(_ context.Context, resource string, f func(time.Duration, row) row) {
+		now := e.Clock.Now()
+		t.write(resource, f(now, t.read(resource)))
+	}}
+}

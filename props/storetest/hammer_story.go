@@ -122,10 +122,13 @@ const maxStory = 10
 // layOut aligns a story, in the order of the calls, of which some were left out.
 func layOut(lines []storyLine, left int) []string {
 	slices.SortFunc(lines, func(a, b storyLine) int { return cmp.Compare(a.at, b.at) })
-	// The breach is near the end, and what it rests on near it.
 	if n := len(lines) - maxStory + 1; n > 0 {
-		lines = lines[n:]
-		left += n
+		// The breach is near the end, and what it rests on just before it.
+		if bad := slices.IndexFunc(lines, func(l storyLine) bool { return l.bad }); bad >= 0 {
+			n = max(0, min(n, bad-maxStory+2))
+		}
+		left += len(lines) - maxStory + 1
+		lines = lines[n : n+maxStory-1]
 	}
 	story := []string{"(calls whose steps overlap were under way at once)"}
 	if left > 0 {

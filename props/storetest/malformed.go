@@ -182,10 +182,14 @@ var senseless = []request{
 	{name: "release-under-a-token-with-another-upper-half", op: lease.OpRelease, holder: node("a"), token: func(t lease.Token) lease.Token { return t + 1<<32 }, see: tokenReleases},
 }
 
-// senseless sends s, if there is one, while a holds the lease, and after b gave
-// it back: it must be refused, and all goes on as if it had never come.
+// senseless sends s, if there is one, while a holds the lease, and an acquire
+// also before anybody does and after b gave it back: it must be refused, and all
+// goes on as if it had never come.
 func (p *probe) senseless(s *request) {
 	a, b := node("a"), node("b")
+	if s != nil && s.op == lease.OpAcquire {
+		p.send(*s, 0)
+	}
 	held := p.mustAcquire(lock, a, "the lease is free")
 	if s != nil {
 		p.send(*s, held.Token)

@@ -78,7 +78,7 @@ func (p *probe) skip(why string) { panic(notApplicable(why)) }
 
 func (p *probe) failure(want string) *kit.Failure {
 	last := p.lines[len(p.lines)-1]
-	what := fmt.Sprintf("%s, and the answer was \"%s\": correct is \"%s\"", last.asked, last.answer, want)
+	what := fmt.Sprintf("%s, and the answer was \"%s\"; expected: %s", last.asked, last.answer, want)
 	return &kit.Failure{Rule: p.rule.name, Says: p.rule.says, What: what, Story: p.story(want), Read: p.rule.read, Log: p.lab.Log()}
 }
 
@@ -103,11 +103,11 @@ func (p *probe) story(want string) []string {
 		out = append(out, strings.TrimRight(fmt.Sprintf("%*v  %-*s  %s", instants, l.at, asks, l.asked, l.answer), " "))
 	}
 	last := &out[len(out)-1]
-	if mark := "  ◄ " + want; utf8.RuneCountInString(*last+mark) <= storyWidth {
-		*last += mark
+	*last += "  ◄"
+	if why := " expected: " + want; utf8.RuneCountInString(*last+why) <= storyWidth {
+		*last += why
 	} else {
-		*last += "  ◄"
-		out = append(out, strings.Repeat(" ", instants)+mark)
+		out = append(out, strings.Repeat(" ", instants)+" "+why)
 	}
 	return out
 }

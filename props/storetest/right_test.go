@@ -58,10 +58,14 @@ type shaped struct {
 	token uint64 // times which tokens go
 	terse bool
 	min   time.Duration // shorter TTLs are refused
+	quiet bool          // grants say the TTL that was asked for
 }
 
-func (s *shaped) grant(g lease.Grant, err error) (lease.Grant, error) {
+func (s *shaped) grant(ttl time.Duration, g lease.Grant, err error) (lease.Grant, error) {
 	g.Token *= lease.Token(s.token)
+	if s.quiet && err == nil {
+		g.TTL = ttl
+	}
 	return g, s.refuse(err)
 }
 
@@ -98,14 +102,16 @@ func (s *shaped) Acquire(ctx context.Context, r string, h lease.Holder, ttl time
 	if ttl > 0 && ttl < s.min {
 		return lease.Grant{}, &lease.InvalidError{Resource: r, Op: lease.OpAcquire}
 	}
-	return s.grant(s.Memory.Acquire(ctx, r, h, s.ttl(ttl)))
+	g, err := s.Memory.Acquire(ctx, r, h, s.ttl(ttl))
+	return s.grant(ttl, g, err)
 }
 
 func (s *shaped) Renew(ctx context.Context, r string, h lease.Holder, t lease.Token, ttl time.Duration) (lease.Grant, error) {
 	if ttl > 0 && ttl < s.min {
 		return lease.Grant{}, &lease.InvalidError{Resource: r, Op: lease.OpRenew}
 	}
-	return s.grant(s.Memory.Renew(ctx, r, h, s.own(t), s.ttl(ttl)))
+	g, err := s.Memory.Renew(ctx, r, h, s.own(t), s.ttl(ttl))
+	return s.grant(ttl, g, err)
 }
 
 func (s *shaped) Release(ctx context.Context, r string, h lease.Holder, t lease.Token) error {
@@ -164,7 +170,27 @@ func variants() map[string]struct {
 				return max(d, 25*time.Second)
 			}
 		}), kit.Options{MinTTL: 25 * time.Second}},
-		"minimum refused":     {shape(0, func(s *shaped) { s.min = 25 * time.Second }), kit.Options{MinTTL: 25 * time.Second}},
+		"minimum refused": {shape(0, func(s *shaped) { s.min = 25 * time.Second }), kit.Options{MinTTL: 25 * time.Second}},
+		"lapses late": {shape(2*time.Second, func(s *shaped) {
+			s.quiet, s.ttl = true, func(d time.Duration) time.Duration {
+				if d <= 0 || d > 1<<62 {
+					return d
+				}
+				return d + 3*time.Second
+			}
+		}), kit.Options{Late: 3 * time.Second, LockDelay: 2 * time.Second}},
+		"odd units": {shape(0, func(s *shaped) {
+			s.min, s.ttl = 700*time.Millisecond, upTo(1500*time.Millisecond)
+		}), kit.Options{Granularity: 1500 * time.Millisecond, MinTTL: 700 * time.Millisecond}},
+		"days": {shape(24*time.Hour, func(s *shaped) { s.ttl = upTo(24 * time.Hour) }),
+			kit.Options{Granularity: 24 * time.Hour, MinTTL: 24 * time.Hour, LockDelay: 24 * time.Hour, Late: 24 * time.Hour}},
+		"caps TTLs": {shape(0, func(s *shaped) { s.ttl = func(d time.Duration) time.Duration { return min(d, 15*time.Second) } }), kit.Options{}},
+		"renews lapsed": {fault{handle: on(lease.OpRenew, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status != lease.Free && q.Holder == r.Holder && q.Token == r.Token && q.TTL > 0 {
+				r.Status, r.Expires = lease.Running, max(r.Expires, now+1)
+			}
+			return r.Handle(now, 0, q)
+		})}.open(), kit.Options{RenewAfterLapse: true}},
 		"rising tokens":       {shape(0, func(s *shaped) { s.token = 17 }), kit.Options{Tokens: model.TokensRising}},
 		"next, said rising":   {memory, kit.Options{Tokens: model.TokensRising}},
 		"terse":               {shape(0, func(s *shaped) { s.terse = true }), kit.Options{Terse: true}},
@@ -207,7 +233,7 @@ func functions(m *lease.Memory) kit.Funcs {
 	}
 }
 
-func TestRightStoresPassEverything(t *testing.T) {
+func TestRightStoresPassAllThatAsksOneThingAtATime(t *testing.T) {
 	variants := variants()
 	for _, name := range slices.Sorted(maps.Keys(variants)) {
 		v := variants[name]
@@ -215,7 +241,7 @@ func TestRightStoresPassEverything(t *testing.T) {
 			if err := v.o.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			for _, c := range Checks(v.open, v.o, kit.Effort{Seed: 1}) {
+			for _, c := range slices.Concat(sequential(v.open, v.o), Watch(v.open, v.o), Lockstep(v.open, v.o, kit.Effort{Seed: 1})) {
 				out := c.Run()
 				switch {
 				case out.Failure != nil:

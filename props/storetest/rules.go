@@ -148,7 +148,7 @@ func failure(r script.Result) *kit.Failure {
 	return &kit.Failure{
 		Rule:  r.Breach.Rule.String(),
 		Says:  r.Breach.Rule.Says(),
-		What:  fmt.Sprintf("%s was answered \"%s\", and correct is \"%s\"", said(last.Step), last.Answer, r.Breach.Want),
+		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", said(last.Step), last.Answer, r.Breach.Want),
 		Story: script.Story(r),
 		Read:  read(r.Breach.Rule, last.Step.Do),
 		Log:   r.Log,
