@@ -13,7 +13,11 @@ import (
 // they have the lease, and both under one token, so that no storage can tell
 // them apart either. What it says:
 //
-//	concurrency/one-of-many-acquires-wins
+//	concurrency/one-of-many-acquires-wins: c and b were both granted the lease, under one token: 1
+//
+//	1…6  a acquires p for 10s  granted, token 1
+//	2…5  b acquires p for 10s  granted, token 1  ◄
+//	3…4  c acquires p for 10s  granted, token 1
 //
 // A transaction around the two does not mend it at the usual isolation level
 // (READ COMMITTED lets both read the old row); SELECT ... FOR UPDATE would, once

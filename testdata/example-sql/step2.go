@@ -15,6 +15,10 @@ import (
 //
 //	rules/next-token-after-release
 //
+//	0s  a acquires for 10s        granted: token 1 for 10s
+//	0s  a releases under token 1  released
+//	0s  b acquires for 10s        granted: token 1 for 10s  ◄ expected: granted under token 2: a released it
+//
 // Counters outlive what they count.
 type Step2 struct {
 	DB  *sql.DB

@@ -15,11 +15,19 @@ import (
 //
 //	rules/renew-by-another-is-refused
 //
+//	0s  a acquires for 10s                    granted: token 1 for 10s
+//	0s  b renews under token 1 (a's) for 10s  granted: token 1 for 10s  ◄
+//	    expected: refused as lost: a holds it under token 1 for another 10s, and this is b's request under token 1
+//
 // And its times are whole seconds, as a column that people read has: a lease
 // granted at 0.9s for 1.5s ends at 2s, four tenths early, while its holder acts
 // on. What it says:
 //
 //	rules/held-until-the-last-nanosecond-of-a-tenth
+//
+//	          0s  a acquires for 1.5s  granted: token 1 for 1.5s
+//	1.499999999s  b acquires for 10s   granted: token 2 for 10s  ◄
+//	              expected: refused as held: a holds it under token 1 for another 1ns
 type Step3 struct {
 	DB  *sql.DB
 	Now func() time.Duration

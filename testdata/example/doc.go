@@ -5,5 +5,5 @@
 // It must not know how fencepost checks anything: all it has is props.TestStore
 // and its kin, called from the tests.
 //
-// Start at [Table], and at mylease_test.go for how it is checked.
+// Start at [Table] and [Client], and at mylease_test.go for how they are checked.
 package mylease

@@ -16,18 +16,6 @@ func TestTable(t *testing.T) {
 	}, props.Options{})
 }
 
-// Files are kept in a directory, and a store need not know of fencepost: its
-// methods are plain functions.
-func TestFiles(t *testing.T) {
-	props.TestStore(t, func(e props.Env) lease.Store {
-		f, err := OpenFiles(e.Dir(), e.Clock.Now, true) // each process has a clock of its own, as after a reboot
-		if err != nil {
-			e.Fatal(err)
-		}
-		return props.Funcs{Acquire: f.Acquire, Renew: f.Renew, Release: f.Release}.Store()
-	}, props.Options{Calls: 2_000}) // a call takes a tenth of a millisecond
-}
-
 // A registry forgets everything with its process, and says so.
 func TestRegistry(t *testing.T) {
 	props.TestStore(t, func(e props.Env) lease.Store {
