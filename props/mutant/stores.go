@@ -351,7 +351,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-keeps-the-instant",
 		Breaks:    "The expiry is on disk as an instant of the old process's clock, and compared with the new one's.",
 		Seen:      "etcd issue 9888 is the cousin that comes of avoiding it: each new leader starts all TTLs anew, and a lease may never end",
-		Convicted: "restarts/a-tenure-is-held-on",
+		Convicted: "restarts/a-tenure-ends-after-its-ttl",
 		Open: keeping(func(s *habits) {
 			s.restore = func(r row, _ time.Duration) row { return r }
 		}),
