@@ -55,7 +55,7 @@ func wrongTokens() []WrongStore {
 	}, {
 		Name:      "release-keeps-the-token",
 		Breaks:    "Only a takeover raises the token: after a clean release the next owner gets the same.",
-		Seen:      "client-go leaderelection raises LeaderTransitions, which some take for a fencing token, only if it finds another holder in the lock",
+		Seen:      "counts of takeovers used as tokens: a clean handover is none",
 		Convicted: "rules/next-token-after-release",
 		Open: keeping(func(s *habits) {
 			s.next = func(r row, _ lease.Holder) lease.Token {
@@ -171,7 +171,7 @@ func wrongOwners() []WrongStore {
 	}, {
 		Name:      "late-release-frees-the-successor",
 		Breaks:    "A release is taken from whoever was granted a token once: that of a lapsed tenure frees the successor's.",
-		Seen:      "the first lock of Kleppmann (2016): a client that was paused past its lease goes on to unlock",
+		Seen:      "Redis' documentation of distributed locks: a client that is blocked for longer than its lock lasts removes the lock that another has by then",
 		Convicted: "rules/late-release-of-an-earlier-tenure-frees-nothing",
 		Open: keeping(func(s *habits) {
 			s.mayRelease = func(r row, h lease.Holder, t lease.Token) bool { return owns(r, h, t) || t < r.token }
@@ -351,7 +351,7 @@ func wrongRestarts() []WrongStore {
 		Name:      "restart-keeps-the-instant",
 		Breaks:    "The expiry is on disk as an instant of the old process's clock, and compared with the new one's.",
 		Seen:      "etcd issue 9888 is the cousin that comes of avoiding it: each new leader starts all TTLs anew, and a lease may never end",
-		Convicted: "restarts/a-tenure-is-held-on",
+		Convicted: "restarts/a-tenure-ends-after-its-ttl",
 		Open: keeping(func(s *habits) {
 			s.restore = func(r row, _ time.Duration) row { return r }
 		}),

@@ -10,7 +10,7 @@ import (
 	"fencepost/props"
 )
 
-// locker is what all but Counter and Clock look like, and those too.
+// locker is what all the stores look like.
 type locker interface {
 	Acquire(name, owner string, ttl time.Duration) (uint64, bool)
 	Renew(name, owner string, token uint64, ttl time.Duration) bool
