@@ -38,6 +38,7 @@ type cli struct {
 	Replay    replayCmd    `cmd:"" help:"Replay a schedule file and show what happens in it."`
 	Scenarios scenariosCmd `cmd:"" help:"List or run the named scenarios."`
 	Mutants   mutantsCmd   `cmd:"" help:"Hunt the planted bugs: each must be caught."`
+	Stores    storesCmd    `cmd:"" help:"Show wrong lease stores and fenced storages, and how the conformance kit convicts them."`
 	Check     checkCmd     `cmd:"" help:"Check recorded histories: holds, violated or unknown."`
 	Convert   convertCmd   `cmd:"" help:"Convert a recorded history from one format to another, and say what is lost."`
 }

@@ -1,4 +1,4 @@
-package testdata_test
+package props_test
 
 import (
 	"bytes"
@@ -151,7 +151,7 @@ func run(t *testing.T, module string, env []string, args ...string) *result {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(module)); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "testdata", module))); err != nil {
 		t.Fatal(err)
 	}
 	goCommand := func(args ...string) *exec.Cmd {
