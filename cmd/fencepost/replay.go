@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,12 +11,13 @@ import (
 	"fencepost/props/judge"
 	"fencepost/props/mutant"
 	"fencepost/props/scenario"
+	"fencepost/props/script"
 	"fencepost/props/sim"
 	"fencepost/props/timeline"
 )
 
 type replayCmd struct {
-	Files   []string `arg:"" help:"Schedule files; - reads standard input."`
+	Files   []string `arg:"" help:"Files of schedules or of store scripts; - reads standard input."`
 	Subject string   `help:"Run this subject (builtin or mutant:NAME) instead of the one the file names; then nothing may be violated."`
 	Trace   bool     `help:"Print every event instead of the timeline."`
 	ASCII   bool     `help:"Draw with 7-bit characters only."`
@@ -28,6 +30,9 @@ func (replayCmd) Help() string {
 	return `Runs the schedule in the file, draws what happened, and holds it against what the
 file expects: "expect": "none" means that every invariant must hold, and the name
 of an invariant that just this one must be violated (a planted bug, caught again).
+
+A script of a lease store that props.TestStore has checked is played on one that is
+right, and both answers are shown.
 
 Exit code 0: as expected. 1: otherwise. 2: the file cannot be read or run.
 
@@ -70,7 +75,18 @@ func (c *replayCmd) Run(e *env) error {
 }
 
 func (c *replayCmd) one(e *env, file string) error {
-	s, err := readSchedule(file)
+	data, name, err := readReplay(file)
+	if err != nil {
+		return err
+	}
+	switch kind := kindOf(data); kind {
+	case "":
+	case script.FileKind:
+		return c.script(e, name, data)
+	default:
+		return fmt.Errorf("%s: a %s: only the test that wrote it can play it; it does so first, whenever it runs", name, kind)
+	}
+	s, err := sim.ReadSchedule(bytes.NewReader(data), name)
 	if err != nil {
 		return err
 	}
@@ -174,16 +190,4 @@ func setNames(s model.Set) []string {
 		names = append(names, v.String())
 	}
 	return names
-}
-
-func readSchedule(path string) (*sim.Schedule, error) {
-	if path == "-" {
-		return sim.ReadSchedule(os.Stdin, "standard input")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return sim.ReadSchedule(f, path)
 }
