@@ -22,6 +22,9 @@ func drawn() int {
 	if os.Getenv("FENCEPOST_LONG") != "" {
 		return 3000
 	}
+	if raced {
+		return 30
+	}
 	return 300
 }
 
@@ -54,6 +57,9 @@ func TestRightStoresPassRandomSchedules(t *testing.T) {
 					t.Fatalf("schedule %d:\n%s\n%s", i, tell(out), out.More)
 				}
 			}
+			if raced {
+				return // too few to have met everything
+			}
 			b := randomBatch{counts: trial.Counts, volatile: w.o.Volatile, undecided: trial.Undecided}
 			for _, h := range harms {
 				if out := b.outcome(h); out.Unknown != "" {
@@ -71,6 +77,9 @@ func TestTheQuickModeKnowsOfRightStoresAndKeepsToItsBudget(t *testing.T) {
 		}
 		for seed := range seeds() {
 			calls := 0
+			if raced {
+				v.o.Calls = 4000
+			}
 			open := func(e kit.Env) lease.Store { return counting(v.open(e), &calls) }
 			for _, c := range Random(open, v.o, kit.Effort{Seed: seed}) {
 				out := c.Run()
@@ -81,7 +90,7 @@ func TestTheQuickModeKnowsOfRightStoresAndKeepsToItsBudget(t *testing.T) {
 					t.Errorf("%s, seed %d: %s: %+v", name, seed, c.Name, out)
 				}
 			}
-			if budget := v.o.Budget(kit.Effort{}, randomPart); calls > budget || calls < budget*9/10 {
+			if budget := v.o.Budget(kit.Effort{}, randomPart); calls > budget || calls < budget/2 {
 				t.Errorf("%s, seed %d: %d calls of %d", name, seed, calls, budget)
 			}
 		}
@@ -351,6 +360,9 @@ func TestStoresThatAreRightInTheirOwnWayPassRandomSchedules(t *testing.T) {
 	for name, f := range peculiar() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if raced {
+				f.o.Calls = 8000
+			}
 			for seed := range seeds() {
 				for _, c := range Random(f.open(), f.o, kit.Effort{Seed: seed}) {
 					if out := c.Run(); out.Covered == "" {
