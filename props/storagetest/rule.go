@@ -95,7 +95,7 @@ const (
 	readKV    = "go doc fencepost/impl/fence KV"
 	readWrite = "go doc fencepost/impl/fence KV.Write"
 	readRead  = "go doc fencepost/impl/fence KV.Read"
-	readTable = "go doc fencepost/impl/fence (the table)"
+	readTable = "go doc fencepost/impl/fence"
 )
 
 func (r rule) String() string { return ruleTable[r].name }
