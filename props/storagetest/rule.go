@@ -29,6 +29,7 @@ const (
 	endedContext
 	dataGoesWithTheTokens
 	neverPanics
+	everyCallReturns
 	linearizable
 	rules // how many
 )
@@ -83,6 +84,8 @@ var ruleTable = [rules]struct{ name, says, read string }{
 		"A storage that forgets its tokens with its process (Options.Volatile) must forget its data too. Where the data stays, a deposed leader overwrites it.", readGuard},
 	neverPanics: {"never-panics",
 		"No call panics, whatever it is asked.", readKV},
+	everyCallReturns: {"every-call-returns",
+		"A call returns in the end, refused or not. One that never does has its leader wait, for a lock that was not given back for example.", readKV},
 	linearizable: {"linearizable",
 		"What concurrent callers were told must have an order: each call takes effect at one instant between its beginning and its end (Herlihy & Wing 1990). Where none exists, two steps that belong together were taken apart.", readGuard},
 }
