@@ -8,6 +8,8 @@
 //
 // Start at [Event] for the vocabulary, [Monitor] for what must never happen,
 // [LeaseSpec] and [StorageSpec] for what each answer must be, and
-// [TimedParams] for what a recorded history may look like. [Explore] walks all
-// states of any system that packs them into bytes.
+// [TimedParams] for what a recorded history may look like. [Contract] judges
+// one answer of a store after the other, of any store that keeps its [Promise],
+// by [Rule]. [Explore] walks all states of any system that packs them into
+// bytes.
 package model

@@ -1,5 +1,7 @@
 package model
 
+import "math"
+
 // MonitorConfig is what a Monitor must know beforehand.
 type MonitorConfig struct {
 	Roles [MaxNodes]Role
@@ -10,6 +12,11 @@ type MonitorConfig struct {
 	// Rising accepts any higher token at a change of ownership, for stores
 	// whose tokens come from a replicated revision.
 	Rising bool
+	// Revival is how long after a lapse, in ns of the store's clock, the holder
+	// may still renew a tenure that nobody took: for stores that let tenures
+	// lapse later than they promise to, or renew what has lapsed.
+	// [math.MaxInt64]: for ever, restarts included.
+	Revival int64
 	// Barrier says that clients fence before they lead.
 	Barrier bool
 	// The client's safe window and retry interval and the store's lock delay,
@@ -44,7 +51,9 @@ type recall struct {
 	tenure  term   // the latest in the store
 	held    bool   // it runs
 	over    bool   // it was given up or deleted, or the store came back without it
+	lapsed  int64  // when it did, on the store's clock, where it may be revived
 	deleted uint64 // terms up to this token lost their lease to an operator
+	unknown uint64 // requests since it began that the store gave no answer to
 
 	acting [MaxNodes]term // Token 0: not acting
 
@@ -129,6 +138,9 @@ func (m *Monitor) Observe(e *Event) {
 		m.handle(e)
 	case KindLapse:
 		m.held = false
+		if m.cfg.Revival > 0 {
+			m.lapsed = e.Local
+		}
 		m.ownership(e)
 	case KindDelete:
 		if m.held { // else nobody lost anything by it
@@ -168,6 +180,8 @@ func (m *Monitor) handle(e *Event) {
 	switch e.Code {
 	case CodeGranted:
 		m.grant(e)
+	case CodeNone:
+		m.unknown++
 	case CodeReleased:
 		m.held, m.over = false, true
 		if m.calm.on && e.At >= m.calm.began+m.calm.delay {
@@ -192,17 +206,20 @@ func (m *Monitor) grant(e *Event) {
 		m.short = e.TTL - e.Remaining
 		m.calm.judged = m.calm.judged && m.renewable()
 	}
-	if m.held && m.tenure == (term{e.Owner, e.Token}) {
+	if m.tenure == (term{e.Owner, e.Token}) && (m.held || m.revives(e)) {
+		m.held = true
 		if m.calm.on && m.tenure == m.calm.old {
 			m.calm.renewed = e.At
 			m.outlive()
 		}
 		return
 	}
-	if next := m.last + 1; e.Token != next && !(m.cfg.Rising && e.Token > m.last) {
+	// What was not answered may have been granted, each under a token.
+	next := m.last + 1
+	if high := saturateToken(next, m.unknown); e.Token < next || e.Token > high && !m.cfg.Rising {
 		m.fail(e, Violation{Invariant: TokenMonotonicity, Node: e.Owner.Node, Token: e.Token, Limit: next})
 	}
-	m.last = max(m.last, e.Token)
+	m.last, m.unknown = max(m.last, e.Token), 0
 	m.tenure, m.held, m.over = term{e.Owner, e.Token}, true, false
 	m.grants.add(m.tenure)
 	if m.calm.on && e.Req.Action != m.calm.action {
@@ -213,6 +230,15 @@ func (m *Monitor) grant(e *Event) {
 	}
 	m.ownership(e)
 }
+
+// revives reports whether a tenure that lapsed may be renewed all the same, or
+// whether it may have been renewed before it lapsed, by a request that was not
+// answered.
+func (m *Monitor) revives(e *Event) bool {
+	return !m.over && m.tenure.Token != 0 && (m.unknown > 0 || m.cfg.Revival == math.MaxInt64 || m.cfg.Revival > 0 && e.Local-m.lapsed <= m.cfg.Revival)
+}
+
+func saturateToken(t, n uint64) uint64 { return t + min(n, math.MaxUint64-t) }
 
 // comeBack judges the tenure of a store after a restart. Only the latest can
 // still run; any other, or one that was given up, is a change of ownership
@@ -225,7 +251,7 @@ func (m *Monitor) comeBack(e *Event) {
 		}
 		m.tenure = now
 	}
-	m.over = !m.held
+	m.over = !m.held && (m.over || m.cfg.Revival < math.MaxInt64)
 	m.ownership(e)
 }
 

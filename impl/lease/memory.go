@@ -24,6 +24,8 @@ type Memory struct {
 
 	mu      sync.RWMutex // guards the map, not what is in it
 	entries map[string]*entry
+
+	watchers watchers
 }
 
 var _ Store = (*Memory)(nil)
@@ -226,7 +228,11 @@ func (m *Memory) become(resource string, e *entry, next Record) error {
 		}
 		e.unsaved = false
 	}
+	changed := e.rec.worthAHint(next.Durable)
 	e.rec = next
+	if changed {
+		m.watchers.hint(resource)
+	}
 	return nil
 }
 

@@ -176,6 +176,9 @@ func (o *Options) Validate() error {
 	case o.Subject.Store == nil || o.Subject.Client == nil || o.Subject.Storage == nil:
 		return bad("the subject lacks a store, a client or a storage")
 	}
+	if _, ok := o.Subject.Store.(sim.Opaque); ok {
+		return bad("the store of subject %q keeps its state to itself, where no search can go back to it: run schedules against it, or offer rules that keep all they know in a StoreState", o.Subject.Name)
+	}
 	cfg := o.Config()
 	if err := cfg.Validate(); err != nil {
 		return bad("%v", err)

@@ -42,9 +42,9 @@ func Run(s *sim.Schedule, subject sim.Subject, want model.Set) Result {
 	}
 	r := Result{Result: s.Run(subject, options(want, trace))}
 	if trace != nil && r.Violated == 0 {
-		switch Linearize(trace.Events, &s.Config) {
+		switch result, v := linearize(trace.Events, &s.Config, subject.Promise()); result {
 		case linearizability.Violated:
-			r.Violated, r.First = unexplained(int64(r.World.Now()))
+			r.Violated, r.First = model.SetOf(model.Linearizability), v
 		case linearizability.Unknown:
 			r.Undecided = true
 		}
@@ -60,10 +60,6 @@ func Trace(s *sim.Schedule, subject sim.Subject, want model.Set) *sim.Trace {
 	return &trace
 }
 
-func unexplained(at int64) (model.Set, model.Violation) {
-	return model.SetOf(model.Linearizability), model.Violation{Invariant: model.Linearizability, At: at}
-}
-
 func options(want model.Set, trace *sim.Trace) sim.Options {
 	return sim.Options{Monitor: true, Only: want, Lockstep: want.Has(model.Lockstep), Trace: trace}
 }
@@ -77,7 +73,8 @@ func Fails(subject sim.Subject, v model.Invariant, want model.Set) sim.Fails {
 	return sim.FailsBy(func(s *sim.Schedule) sim.Result { return Run(s, subject, want).Result }, v)
 }
 
-// Sweep is many random schedules, on all cores.
+// Sweep is many random schedules, on all cores. The subject's store must not be
+// [sim.Opaque]: that is one, and runs one schedule at a time.
 type Sweep struct {
 	Subject  sim.Subject
 	Profiles []sim.Profile // taken in turn
@@ -171,8 +168,20 @@ func Source(seed uint64, i int) sim.Source { return rand.NewPCG(seed, uint64(i))
 // implementation nor a planted bug is filed as external: only the test that
 // wrote the file can run it.
 func (f *Failure) Minimize(subject sim.Subject, want model.Set) *sim.Schedule {
+	return f.MinimizeWhile(subject, want, func() bool { return true })
+}
+
+// MinimizeWhile is Minimize that makes do with what it has once more says no,
+// where runs take long.
+func (f *Failure) MinimizeWhile(subject sim.Subject, want model.Set, more func() bool) *sim.Schedule {
 	v := f.Result.First.Invariant
-	s := sim.Minimize(f.Schedule, Fails(subject, v, want))
+	fails := Fails(subject, v, want)
+	s := sim.Minimize(f.Schedule, func(s *sim.Schedule) (int, bool) {
+		if !more() {
+			return 0, false
+		}
+		return fails(s)
+	})
 	s.Name = v.String()
 	s.Subject = Filed(subject)
 	r := Run(s, subject, want)

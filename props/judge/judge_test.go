@@ -133,7 +133,7 @@ func TestClientHistoriesRaiseNoFalseAlarm(t *testing.T) {
 					return
 				}
 				sim.Generate(src, p, &w, 60, nil)
-				h := linearizability.FromTrace(trace.Events, sim.Names(), judge.Meta(trace.Events, &cfg))
+				h := linearizability.FromTrace(trace.Events, sim.Names(), judge.Meta(trace.Events, &cfg, model.Promise{}))
 				v, err := linearizability.Check(t.Context(), h, linearizability.Options{
 					Model: linearizability.Model{Name: linearizability.ModelFencepost}, Memory: 64 << 20})
 				if err != nil {

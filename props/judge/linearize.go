@@ -1,7 +1,7 @@
 package judge
 
 import (
-	"context"
+	"math/bits"
 
 	"fencepost/linearizability"
 	"fencepost/model"
@@ -17,16 +17,21 @@ const maxMemory = 256 << 20
 // History is what the clients of a run could have recorded, with what the
 // observer knows besides: how the store's clock ran, and what became of
 // requests whose answer was lost.
-func History(name string, events []model.Event, cfg *sim.Config) linearizability.History {
-	h := linearizability.FromTrace(witnessed(events), sim.Names(), Meta(events, cfg))
+func History(name string, events []model.Event, cfg *sim.Config, p model.Promise) linearizability.History {
+	h := linearizability.FromTrace(witnessed(events), sim.Names(), Meta(events, cfg, p))
 	h.Name = name
 	return h
 }
 
-// Meta is what the recording of a run promises of it.
-func Meta(events []model.Event, cfg *sim.Config) linearizability.Meta {
+// Meta is what the recording of a run promises of it, where the store promises
+// p; what it says of the lock delay is in cfg.
+func Meta(events []model.Event, cfg *sim.Config, p model.Promise) linearizability.Meta {
 	m := linearizability.DefaultMeta()
 	m.First, m.LockDelay, m.Late = max(cfg.FirstToken, 1), int64(cfg.Lease.LockDelay), 0
+	m.RenewAfterLapse = p.RenewAfterLapse
+	if p.Tokens == model.TokensRising {
+		m.Tokens = linearizability.TokensRising
+	}
 	for i := range events {
 		e := &events[i]
 		if e.Node != sim.StoreNode {
@@ -42,7 +47,25 @@ func Meta(events []model.Event, cfg *sim.Config) linearizability.Meta {
 		}
 	}
 	m.Drift = min(m.Drift, maxDrift)
+	// The slack is of the store's clock, Late of true time.
+	if slack, ok := stretch(p.Slack(), m.Drift); ok {
+		m.Late += slack
+	} else {
+		m.Late = linearizability.Unbounded
+	}
 	return m
+}
+
+// stretch is how long at most d takes on a clock that is slow by ppb parts per
+// billion; false if that is more than can be told.
+func stretch(d, ppb int64) (int64, bool) {
+	rate := uint64(1e9 - ppb)
+	hi, lo := bits.Mul64(uint64(d), 1e9)
+	if hi >= rate {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, rate)
+	return int64(q) + 1, q < 1<<62
 }
 
 // witnessed settles the outcomes that clients do not know but the observer
@@ -84,34 +107,6 @@ func witnessed(events []model.Event) []model.Event {
 			returned[e.Req] = true // a second answer is nobody's
 		}
 		out = append(out, e)
-	}
-	return out
-}
-
-// Linearize says whether the history of a run is explained by the timed lease
-// and, unless writes were guarded by the lease itself, by the fenced storage.
-// It is unknown where the search ran out of memory.
-func Linearize(events []model.Event, cfg *sim.Config) linearizability.Result {
-	h := History("run", events, cfg)
-	if len(h.Events) == 0 {
-		return linearizability.Holds
-	}
-	o := linearizability.Options{Model: linearizability.Model{Name: linearizability.ModelFencepost}, Memory: maxMemory}
-	if cfg.Storage == sim.StorageCompareAndSwap {
-		o.Model.Name, o.Ignore = linearizability.ModelLease, []string{"write", "read", "fence"}
-	}
-	v, err := linearizability.Check(context.Background(), h, o)
-	if err != nil {
-		panic(err) // a history made of a trace is well-formed
-	}
-	out := linearizability.Holds
-	for _, p := range v.Partitions {
-		switch p.Result {
-		case linearizability.Violated:
-			return linearizability.Violated
-		case linearizability.Unknown:
-			out = linearizability.Unknown
-		}
 	}
 	return out
 }

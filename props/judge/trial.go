@@ -57,9 +57,9 @@ func (t *Trial) Run(src sim.Source, p *sim.Profile, minSteps, maxSteps int) (*Fa
 	violated, first := world.Violated(), world.First()
 	if trace != nil && violated == 0 {
 		t.Histories++
-		switch Linearize(trace.Events, &cfg) {
+		switch result, v := linearize(trace.Events, &cfg, t.Subject.Promise()); result {
 		case linearizability.Violated:
-			violated, first = unexplained(int64(world.Now()))
+			violated, first = model.SetOf(model.Linearizability), v
 		case linearizability.Unknown:
 			t.Undecided++
 		}

@@ -40,6 +40,8 @@ type Failure struct {
 	// Read is where the rule is documented, such as "go doc
 	// fencepost/impl/lease Store.Renew".
 	Read string
+	// Hint is for whom this is no fault: what to declare, and where.
+	Hint string
 	// File is the counterexample as a file, nil if the check itself is all of it.
 	File *File
 	// Log is the end of what the code under test logged.

@@ -36,12 +36,13 @@ func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T]
 }
 
 // boot starts a process. Each one's clock begins at a reading of its own, far
-// from that of any other: no instant of one means anything to the next.
+// from that of those around it: no instant of one means anything to the next.
 func (l *Lab[T]) boot() {
 	l.boots++
-	l.born = time.Duration(l.boots) * 1_000_003 * time.Second
+	n := time.Duration(l.boots % 1000) // or after many boots it would overflow
+	l.born = n * 1_000_003 * time.Second
 	if l.boots%2 == 0 {
-		l.born = time.Duration(l.boots) * time.Second // a clock that starts low, as after a reboot
+		l.born = n * time.Second // a clock that starts low, as after a reboot
 	}
 	l.clk = clock.NewManual(l.born)
 	var clk clock.Clock = l.clk

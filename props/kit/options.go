@@ -93,3 +93,16 @@ func (o Options) Budget(e Effort, part int) int {
 	}
 	return max(n*part/100, 1)
 }
+
+// Promise is o as the model knows it.
+func (o Options) Promise() model.Promise {
+	return model.Promise{
+		Tokens:          o.Tokens,
+		Granularity:     int64(o.Granularity),
+		MinTTL:          int64(o.MinTTL),
+		LockDelay:       int64(o.LockDelay),
+		Late:            int64(o.Late),
+		RenewAfterLapse: o.RenewAfterLapse,
+		Terse:           o.Terse,
+	}
+}

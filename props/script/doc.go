@@ -5,6 +5,10 @@
 // story, and the file that replays it.
 //
 // It must not know package testing, nor what any rule says: model.Contract
-// does. Start at [Step] for what can happen, [Run] for how it is judged,
-// [Generate], [Minimize] and [Explore] for where scripts come from.
+// does. All of it is deterministic as far as the store is: the same steps, or
+// the same random numbers, give the same lines.
+//
+// Start at [Step] for what can happen, [Run] for how it is judged, [Story] for
+// how it is told; [RunRandom] and [Explore] for where scripts come from,
+// [Minimize] for what is left of a long one, and [File] for what is kept of it.
 package script

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"time"
 
 	"fencepost/impl/lease"
@@ -21,13 +22,44 @@ const (
 	Advance // time passes
 	Restart // the store crashes and comes back from its durable state
 	Delete  // an operator deletes the lease, where the store can (see kit.Deleter)
+	kinds
 )
+
+var kindNames = [kinds]string{"none", "acquire", "renew", "release", "get", "advance", "restart", "delete"}
+
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+func (k Kind) hasWho() bool   { return k == Acquire || k == Renew || k == Release }
+func (k Kind) hasTTL() bool   { return k == Acquire || k == Renew }
+func (k Kind) hasToken() bool { return k == Renew || k == Release }
+
+// asks reports whether it is a request, which the store answers.
+func (k Kind) asks() bool { return k >= Acquire && k <= Get }
 
 // Who is a candidate's incarnation: node a, b or c and which of its
 // incarnations, 1 for the first. The zero Who is nobody.
 type Who struct {
 	Node uint8 // 0 nobody, 1 a, 2 b, 3 c
 	Seq  uint8
+}
+
+// nobody is the zero Who in text: a request that names no holder.
+const nobody = "nobody"
+
+// String is a, b or c, a.2 for a's second incarnation, or nobody.
+func (w Who) String() string {
+	switch {
+	case w.Node == 0:
+		return nobody
+	case w.Seq == 1:
+		return string(rune('a' - 1 + w.Node))
+	}
+	return fmt.Sprintf("%c.%d", 'a'-1+w.Node, w.Seq)
 }
 
 // Ref is which token a renewal or release carries. Tokens are named by the
@@ -55,7 +87,9 @@ type Ref struct {
 //	delete                   an operator deletes the lease
 //
 // A second lease is meant where a step ends in "on q". A step whose token was
-// never granted to whom it names is a no-op.
+// never granted to whom it names is a no-op, and so is one that the store has
+// no way to be asked. Nodes are a, b and c; "nobody" is a request without a
+// holder.
 type Step struct {
 	Do    Kind
 	Who   Who
@@ -63,6 +97,40 @@ type Step struct {
 	TTL   time.Duration
 	D     time.Duration
 	On    uint8 // which lease: 0 or 1
+}
+
+// String is the step as [ParseStep] reads it.
+func (s Step) String() string {
+	b := make([]byte, 0, 32)
+	b = append(b, s.Do.String()...)
+	if s.Do.hasWho() {
+		b = append(append(b, ' '), s.Who.String()...)
+	}
+	if s.Do.hasToken() && s.Token != (Ref{Of: s.Who}) {
+		b = append(append(b, " of "...), s.Token.String()...)
+	}
+	if s.Do.hasTTL() {
+		b = append(append(b, ' '), s.TTL.String()...)
+	}
+	if s.Do == Advance {
+		b = append(append(b, ' '), s.D.String()...)
+	}
+	if s.On != 0 {
+		b = append(b, " on q"...)
+	}
+	return string(b)
+}
+
+// String is the reference as [ParseStep] reads it: a, b.2-1, last+1.
+func (r Ref) String() string {
+	of := "last"
+	if r.Of != (Who{}) {
+		of = r.Of.String()
+	}
+	if r.Plus == 0 {
+		return of
+	}
+	return fmt.Sprintf("%s%+d", of, r.Plus)
 }
 
 // Line is a step as it went.
@@ -86,11 +154,3 @@ type Result struct {
 
 // Open makes the store of one process.
 type Open = func(kit.Env) lease.Store
-
-// Run plays steps against a fresh store, up to the first answer that breaks a
-// rule.
-func Run(open Open, o kit.Options, steps []Step) Result { panic("not yet") }
-
-// Parse reads a step a line; empty lines and what follows a # are skipped. It
-// panics on bad text, which is a bug of the caller.
-func Parse(text string) []Step { panic("not yet") }

@@ -20,6 +20,9 @@ type Source interface {
 type Profile struct {
 	Name    string
 	Weights [kinds]uint16
+	// StoreStays keeps the store from crashing, where it is known to forget all
+	// with its process.
+	StoreStays bool
 	// Calm ends the run with fair time, in which somebody must come to lead,
 	// then lets the leader resign, and waits for a leader once more.
 	Calm bool
@@ -240,7 +243,7 @@ func (g *generator) try(w *World, r *rng, kind Kind, value int64) (a Action, ok 
 		return a, n.up() && (c.phase == lease.Leading || c.phase == lease.Fencing) && n.clocks().Boot < c.State().Deadline
 	case Pause, Suspend, Freeze, Crash:
 		a.Who = g.machine(w, r, kind == Crash || r.oneIn(4))
-		return a, w.nodes[a.Who].up()
+		return a, w.nodes[a.Who].up() && !(kind == Crash && a.Who == StoreNode && g.profile.StoreStays)
 	case Resume, Restart:
 		for k := range model.MaxNodes {
 			n := model.Node((i + k) % model.MaxNodes)

@@ -124,13 +124,22 @@ func (w *World) handleStore(m *message) {
 	if m.raw && w.poses(&m.lease) {
 		w.counts.Impersonated++
 	}
-	s, now := &w.setup.subject, w.nodes[StoreNode].clocks()
+	s, now, held := &w.setup.subject, w.nodes[StoreNode].clocks(), w.tenure.running
 	rep := s.Store.Handle(&w.store, now, w.setup.delay, m.lease)
 	if w.look(); rep.Code == lease.CodeReleased && !w.tenure.running {
 		w.tenure.owner = model.Owner{}
 	}
+	if w.setup.opaque != nil {
+		w.breakDown()
+		if held && !w.tenure.running && rep.Code != lease.CodeReleased {
+			w.lapse(now.Boot) // by its own account, and before its time
+		}
+	}
 	e := w.handled(m, StoreNode, now.Boot, rep)
 	w.emit(&e)
+	if rep.Code == lease.CodeNone {
+		return // it gave no answer
+	}
 	w.reply(m, rep, e.Code, 0)
 }
 

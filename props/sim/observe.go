@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/bits"
+	"time"
 
 	"fencepost/model"
 )
@@ -14,6 +15,21 @@ func (w *World) look() {
 	w.tenure.token, w.tenure.running = uint64(token), running
 	if running {
 		w.tenure.owner = ownerOf(holder)
+	}
+}
+
+// lapse ends the tenure at now on the store's clock.
+func (w *World) lapse(now time.Duration) {
+	w.tenure.running = false
+	w.emit(&model.Event{Kind: model.KindLapse, Node: StoreNode, Holder: w.tenure.owner, Token: w.tenure.token, Local: int64(now)})
+}
+
+// breakDown ends the run if the store is at fault beyond all answers. It differs
+// from every specification then, which never panics.
+func (w *World) breakDown() {
+	if w.violated == 0 && w.setup.opaque.Fault() != nil {
+		w.violated = model.SetOf(model.Lockstep)
+		w.first = model.Violation{Invariant: model.Lockstep, At: w.now, Action: w.action, Node: StoreNode}
 	}
 }
 

@@ -26,6 +26,15 @@ func Builtin() Subject {
 	return Subject{Name: "builtin", Store: Store{}, Client: Client{}, Storage: Storage{}}
 }
 
+// Promise is what the store says of itself, which of one that is not [Opaque] is
+// all there is to promise.
+func (s *Subject) Promise() model.Promise {
+	if o, ok := s.Store.(Opaque); ok {
+		return o.Promise()
+	}
+	return model.Promise{}
+}
+
 // Clocks are what the clocks of one node read. Correct rules read Boot alone.
 type Clocks struct {
 	Boot time.Duration // goes on while the node is suspended
@@ -50,8 +59,9 @@ type StoreState struct {
 // StoreRules is a lease store as one node: handle a request at its own clock,
 // answer, come back from durable state. It keeps nothing itself: all that it
 // remembers is in s, and what the Record has no field for in s.Scratch, whose
-// numbers [Subject].Layout gives a meaning. An answer begins with
-// [lease.Request.To], which echoes what the client knows it by.
+// numbers [Subject].Layout gives a meaning; a store that cannot do so is
+// [Opaque]. An answer begins with [lease.Request.To], which echoes what the
+// client knows it by.
 type StoreRules interface {
 	Handle(s *StoreState, now Clocks, lockDelay time.Duration, req lease.Request) lease.Reply
 	// Restart brings the store back with a clock that reads now.

@@ -39,9 +39,7 @@ func (w *World) advance(d int64, rates *[model.MaxNodes]int32) {
 		case who == 0:
 			return
 		case who == StoreNode:
-			w.tenure.running = false
-			w.emit(&model.Event{Kind: model.KindLapse, Node: StoreNode, Holder: w.tenure.owner, Token: w.tenure.token,
-				Local: int64(w.nodes[StoreNode].clocks().Boot)})
+			w.lapse(w.nodes[StoreNode].clocks().Boot)
 		default:
 			c := &w.clients[who-firstClient]
 			c.acting = false

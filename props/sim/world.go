@@ -37,7 +37,7 @@ type Options struct {
 }
 
 // World is the whole state of a run. Assigning it is a snapshot, but for the
-// Trace that both then append to.
+// Trace that both then append to, and for a store that is [Opaque].
 type World struct {
 	frame
 
@@ -74,6 +74,7 @@ type frame struct {
 // setup is what never changes during a run.
 type setup struct {
 	subject  Subject
+	opaque   Opaque // the subject's store, if it is
 	cfg      Config
 	opts     Options
 	delay    time.Duration
@@ -134,7 +135,11 @@ func newSetup(cfg Config, subject Subject, opts Options) *setup {
 		subject.Storage = CompareAndSwap{}
 		opts.Lockstep = false // it follows another specification
 	}
-	return &setup{subject: subject, cfg: cfg, opts: opts, delay: cfg.Lease.LockDelay,
+	opaque, _ := subject.Store.(Opaque)
+	if opaque != nil {
+		opts.Lockstep = false // the specification knows no more of it than the observer
+	}
+	return &setup{subject: subject, opaque: opaque, cfg: cfg, opts: opts, delay: cfg.Lease.LockDelay,
 		driftPPB: uint64(math.Round(cfg.Lease.MaxDriftRate * 1e9))}
 }
 
@@ -162,7 +167,15 @@ func (w *World) begin(s *setup) {
 		for n := range names {
 			mc.Roles[n] = names[n].Role
 		}
+		if s.opaque != nil {
+			p := s.opaque.Promise()
+			mc.Rising, mc.Revival = p.Tokens == model.TokensRising, p.Revival()
+			mc.LockDelay += p.Slack()
+		}
 		w.monitor = model.NewMonitor(mc)
+	}
+	if s.opaque != nil {
+		s.opaque.Begin(lease.Token(first), w.nodes[StoreNode].clocks())
 	}
 	for i := range cfg.Clients {
 		w.start(ClientNode(i), nil)
@@ -222,7 +235,8 @@ func (w *World) Landed(key uint8) int64 { return w.monitor.Memory().Values[key] 
 // Value is what the storage holds under key.
 func (w *World) Value(key uint8) int64 { return w.storage.Values[key] }
 
-// Record is the lease as the built-in store keeps it, and whether it is held now.
+// Record is the lease as the built-in store keeps it, or as the observer
+// believes that an [Opaque] one does, and whether it is held now.
 func (w *World) Record() (r lease.Record, held bool) {
 	_, _, _, held = w.setup.subject.Store.Tenure(&w.store, w.nodes[StoreNode].clocks())
 	return w.store.Record, held
@@ -249,6 +263,9 @@ func (w *World) Apply(a *Action) bool {
 	w.action, w.nextMsg = a.ID, 0
 	effective := w.apply(a)
 	w.counts.note(a.Kind, effective)
+	if w.setup.opaque != nil {
+		w.breakDown()
+	}
 	if w.setup.opts.Lockstep && w.violated == 0 {
 		w.compareState()
 	}
@@ -453,6 +470,9 @@ func (w *World) fault(k Kind, who model.Node, n *node) bool {
 	case Crash:
 		if n.crashed || names[who].Role == model.RoleRaw {
 			return false
+		}
+		if who == StoreNode && w.setup.opaque != nil {
+			w.setup.opaque.Crash(n.clocks())
 		}
 		n.crashed, n.stopped = true, KindNone
 		e.Kind = model.KindCrash

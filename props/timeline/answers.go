@@ -97,6 +97,8 @@ func (s *story) answer(e *model.Event) string {
 		return "refused, lock delay for " + duration(e.Remaining)
 	case model.CodeFree:
 		return "nobody"
+	case model.CodeNone:
+		return "no answer"
 	case model.CodeLapsed:
 		return "refused, lapsed"
 	case model.CodeLost:

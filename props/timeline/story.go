@@ -239,6 +239,8 @@ func breaks(e *model.Event, v model.Violation) bool {
 		return e.Kind == model.KindHandle && e.Code == model.CodeValue
 	case model.Lockstep:
 		return e.Kind == model.KindHandle && e.Node == v.Node
+	case model.Linearizability:
+		return e.Kind == model.KindHandle
 	}
 	return false
 }

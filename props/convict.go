@@ -1,0 +1,262 @@
+package props
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost/props/kit"
+)
+
+// tester is the part of *testing.T that the conformance checks need, so that
+// what they say can be tested.
+type tester interface {
+	Helper()
+	Name() string
+	Run(name string, f func(tester)) bool
+	Logf(format string, args ...any)
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Skipf(format string, args ...any)
+}
+
+// real is the tester that go test gives.
+type real struct{ *testing.T }
+
+func (r real) Run(name string, f func(tester)) bool {
+	r.Helper()
+	return r.T.Run(name, func(t *testing.T) {
+		t.Helper()
+		f(real{t})
+	})
+}
+
+// conformance is one run of the checks of one thing under test.
+type conformance struct {
+	checks []check
+	// replay judges a counterexample that an earlier run has left.
+	replay func(t tester, path string, data []byte) kit.Outcome
+	// again is what a command needs before it to repeat the run: nothing in the
+	// quick mode.
+	again string
+
+	told map[string]string // by rule, the test that told it in full
+}
+
+// check is a kit.Check, which may need the subtest that it runs in.
+type check struct {
+	name string
+	run  func(t tester) kit.Outcome
+}
+
+// plain are checks that need no test.
+func plain(of []kit.Check) []check {
+	checks := make([]check, len(of))
+	for i, c := range of {
+		checks[i] = check{c.Name, func(tester) kit.Outcome { return c.Run() }}
+	}
+	return checks
+}
+
+// run runs all checks as subtests of t, the kept counterexamples first.
+func (c *conformance) run(t tester) {
+	t.Helper()
+	dir := keptDir(t.Name())
+	failing := c.kept(t, dir)
+	for _, checks := range groups(c.checks) {
+		group := groupOf(checks[0])
+		t.Run(group, func(t tester) {
+			t.Helper()
+			for _, check := range checks {
+				name, nested := strings.CutPrefix(check.name, group+"/")
+				if !nested {
+					c.one(t, check, dir, failing)
+					continue
+				}
+				t.Run(name, func(t tester) {
+					t.Helper()
+					c.one(t, check, dir, failing)
+				})
+			}
+		})
+	}
+}
+
+// groups parts the checks by what comes before the first slash of their names,
+// in order.
+func groups(checks []check) (out [][]check) {
+	for i, c := range checks {
+		if i == 0 || groupOf(c) != groupOf(checks[i-1]) {
+			out = append(out, nil)
+		}
+		last := &out[len(out)-1]
+		*last = append(*last, c)
+	}
+	return out
+}
+
+func groupOf(c check) string {
+	group, _, _ := strings.Cut(c.name, "/")
+	return group
+}
+
+// one runs a check and tells what came of it.
+func (c *conformance) one(t tester, check check, dir string, failing []string) {
+	t.Helper()
+	out := outcome(func() kit.Outcome { return check.run(t) })
+	if f := out.Failure; f != nil && f.File != nil && slices.Contains(failing, f.File.Name) {
+		t.Errorf("%s: %s\n\nfound again: see kept/%s", f.Rule, f.What, f.File.Name)
+		return
+	}
+	c.tell(t, out, dir)
+}
+
+// outcome is what run comes to, with what keeps it from coming to anything.
+func outcome(run func() kit.Outcome) (out kit.Outcome) {
+	defer func() {
+		if r := recover(); r != nil {
+			if err, ok := r.(error); ok {
+				if setup, ok := errors.AsType[*kit.SetupError](err); ok {
+					out = kit.Outcome{Unknown: setup.Error()}
+					return
+				}
+			}
+			out = kit.Outcome{Failure: &kit.Failure{Rule: "no-panic", Says: "Whatever is asked, the answer is an answer or an error.",
+				What: fmt.Sprintf("panic: %v", r), More: string(debug.Stack())}}
+		}
+	}()
+	return run()
+}
+
+func (c *conformance) tell(t tester, out kit.Outcome, dir string) {
+	t.Helper()
+	switch {
+	case out.Failure != nil:
+		paths, err := keep(dir, out.Failure)
+		again := fmt.Sprintf("%sgo test -run '%s'", c.again, pattern(t.Name()))
+		if len(paths) > 0 && replays(paths[0]) {
+			again = fmt.Sprintf("go test -run '%s'", pattern(strings.SplitN(t.Name(), "/", 2)[0]+"/kept/"+out.Failure.File.Name))
+		}
+		t.Errorf("%s", c.once(t.Name(), out.Failure).Text(paths, again))
+		if err != nil {
+			t.Logf("the counterexample could not be written: %v", err)
+		}
+	case out.Unknown != "":
+		t.Errorf("unknown: %s", out.Unknown)
+	case out.Skipped != "":
+		t.Skipf("%s", out.Skipped)
+	case out.Covered != "":
+		t.Logf("holds: %s", out.Covered)
+	}
+}
+
+// once is f with the rule in full the first time, and later only where that
+// was: one fault often breaks one rule in many ways.
+func (c *conformance) once(test string, f *kit.Failure) *kit.Failure {
+	if first, told := c.told[f.Rule]; told {
+		brief := *f
+		brief.Says, brief.Hint, brief.Read, brief.Log = "as told by "+first, "", "", ""
+		return &brief
+	}
+	if c.told == nil {
+		c.told = map[string]string{}
+	}
+	c.told[f.Rule] = test
+	return f
+}
+
+// kept replays what earlier runs have left in dir, and gives the names of the
+// files that still fail.
+func (c *conformance) kept(t tester, dir string) (failing []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil || c.replay == nil {
+		return nil // there is nothing to replay
+	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !replays(e.Name()) })
+	if len(entries) == 0 {
+		return nil
+	}
+	t.Run("kept", func(t tester) {
+		t.Helper()
+		for _, e := range entries {
+			ok := t.Run(e.Name(), func(t tester) {
+				t.Helper()
+				path := filepath.Join(dir, e.Name())
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatalf("%v", err)
+				}
+				out := outcome(func() kit.Outcome { return c.replay(t, path, data) })
+				if f := out.Failure; f != nil {
+					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, fmt.Sprintf("go test -run '%s'", pattern(t.Name()))))
+					return
+				}
+				c.tell(t, out, dir)
+				if out.Unknown == "" && out.Skipped == "" {
+					t.Logf("this counterexample holds now: keep it as a regression test, or delete it")
+				}
+			})
+			if !ok {
+				failing = append(failing, e.Name())
+			}
+		}
+	})
+	return failing
+}
+
+// replays reports whether a file is a counterexample that can be played again,
+// and not what happened once.
+func replays(name string) bool { return filepath.Ext(name) == ".json" }
+
+// keptDir is where the counterexamples of a test go: a directory of its own, so
+// that nobody's are replayed against somebody else's store.
+func keptDir(test string) string {
+	parts := strings.Split(test, "/")
+	for i, p := range parts {
+		parts[i] = unfit.ReplaceAllString(p, "_")
+	}
+	return filepath.Join(append([]string{filepath.FromSlash(Dir)}, parts...)...)
+}
+
+var unfit = regexp.MustCompile(`[^A-Za-z0-9_.+-]|^\.+$`)
+
+// keep writes the file of f into dir, and beside it what is longer than a
+// screen.
+func keep(dir string, f *kit.Failure) (paths []string, err error) {
+	if f.File == nil {
+		return nil, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, f.File.Name)
+	if err := os.WriteFile(path, f.File.Data, 0o644); err != nil {
+		return nil, err
+	}
+	paths = append(paths, path)
+	if f.More != "" {
+		more := strings.TrimSuffix(path, filepath.Ext(path)) + ".txt"
+		if err := os.WriteFile(more, []byte(f.More+"\n"), 0o644); err != nil {
+			return paths, err
+		}
+		paths = append(paths, more)
+	}
+	return paths, nil
+}
+
+// pattern is the regular expression of go test -run that means the test called
+// name alone.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,84 @@
+package electortest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fencepost/props/kit"
+)
+
+// Each wrong client, and all the checks that must convict it; the first is the
+// one that names its mistake. Random plans may convict it too.
+var wrongClients = []struct {
+	name     string
+	start    func(Env) Candidate
+	o        Options
+	convicts []string
+}{
+	{"counts from the reply", fromTheReply, Options{}, []string{"belief/counts-from-the-send"}},
+	{"trusts the context of a hung call", trustsItsContext, Options{}, []string{"belief/ends-while-a-call-hangs"}},
+	{"leads on after a refusal", client(slips{leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
+	{"acquires to renew, and leads on after a refusal", client(slips{anyToken: true, leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
+	{"releases before its work has ended", client(slips{releaseEarly: true}), Options{}, []string{"release/after-the-work-has-ended"}},
+	{"never releases", client(slips{neverRelease: true}), Options{}, []string{"release/at-shutdown"}},
+	{"retries a lost term as the same holder", client(slips{sameIdentity: true}), Options{}, []string{"identity/new-incarnation-after-each-term"}},
+	{"has no nonce", client(slips{noNonce: true}), Options{}, []string{"identity/two-processes-differ"}},
+	{"is revived by a late answer", client(slips{revive: true}), Options{}, []string{"belief/not-revived-by-a-late-answer"}},
+	{"takes a grant of another token for a renewal", client(slips{anyToken: true}), Options{}, []string{"belief/one-term-one-token"}},
+	{"never renews", client(slips{neverRenew: true}), Options{}, []string{"renew/in-time"}},
+	{"renews at the TTL", client(slips{renewAtTTL: true}), Options{}, []string{"renew/in-time"}},
+	{"renews once in a window", client(slips{renewLate: true}), Options{}, []string{"renew/survives-a-lost-renewal"}},
+	{"takes no account of drift", client(slips{ignoreDrift: true}), Options{}, []string{"belief/ends-with-a-fast-store-clock"}},
+	{"takes no account of the TTL granted", client(slips{ignoreGrantedTTL: true}), Options{}, []string{"belief/grant-with-a-shorter-ttl"}},
+	{"leads on a late grant", client(slips{leadLate: true}), Options{}, []string{"belief/late-grant-is-no-lead"}},
+	{"re-reads the token", client(slips{rereadToken: true}), Options{}, []string{"renew/carries-the-granted-token", "release/under-its-own-token"}},
+	{"gives up at an error", client(slips{giveUp: true}), Options{}, []string{"acquire/keeps-campaigning"}},
+	{"returns after a term", client(slips{exit: true}), Options{}, []string{"acquire/keeps-campaigning"}},
+	{"asks without pause", client(slips{noPause: true}), Options{}, []string{"acquire/waits-between-attempts"}},
+	{"backs off for long", client(slips{longPause: true}), Options{}, []string{"acquire/takes-over-after-lapse"}},
+	{"leaves a goroutine behind", client(slips{leak: true}), Options{}, []string{"release/at-shutdown"}},
+	{"leads before the fence", client(slips{leadUnfenced: true}), Options{Fences: true}, []string{"fence/before-leading"}},
+	{"holds its mutex during a call", holdsItsMutex, Options{patience: 5}, []string{"acquire/leads-when-free"}},
+}
+
+func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
+	for _, w := range wrongClients {
+		t.Run(w.name, func(t *testing.T) {
+			var convicted []string
+			w.o.Plans = 25
+			for _, c := range Checks(w.start, w.o, kit.Effort{Seed: 1}) {
+				out := c.Run(t)
+				if f := out.Failure; f != nil {
+					convicted = append(convicted, c.Name)
+					if slices.Contains(w.convicts, c.Name) || testing.Verbose() {
+						t.Log(c.Name, report(f))
+					}
+					if len(f.Story) == 0 || len(f.Story) > mostLines || !strings.HasSuffix(f.Story[len(f.Story)-1], "◄") || f.Says == "" || f.Read == "" {
+						t.Errorf("%s: a story of %d lines, says %q, read %q", c.Name, len(f.Story), f.Says, f.Read)
+					}
+				}
+			}
+			t.Log("convicted by", convicted)
+			for _, name := range w.convicts {
+				if !slices.Contains(convicted, name) {
+					t.Errorf("not convicted by %s, but by %q", name, convicted)
+				}
+			}
+		})
+	}
+}
+
+func TestTheClientWithoutASlipPasses(t *testing.T) { passes(t, client(slips{}), Options{}) }
+
+func TestAClientThatExitsPassesIfItSaysSo(t *testing.T) {
+	passes(t, client(slips{exit: true}), Options{Exits: true, Plans: 30})
+}
+
+func TestAClientThatNeverReleasesPassesIfItSaysSo(t *testing.T) {
+	passes(t, client(slips{neverRelease: true}), Options{NoRelease: true, Plans: 30})
+}
+
+func TestAFencingClientPasses(t *testing.T) {
+	passes(t, client(slips{}), Options{Fences: true, Plans: 30})
+}

@@ -1,0 +1,141 @@
+package electortest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"fencepost/impl/lease"
+)
+
+// This is a client as a user would write it, by package time alone: each call
+// in a goroutine of its own, one timer for the end of the term.
+
+type right struct {
+	env Env
+
+	mu       sync.Mutex
+	deadline time.Time // of the term; the zero time: none
+}
+
+func newRight(env Env) Candidate {
+	r := &right{env: env}
+	return Candidate{Run: r.run, IsLeader: r.isLeader}
+}
+
+func (r *right) isLeader() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return time.Now().Before(r.deadline)
+}
+
+func (r *right) setDeadline(d time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deadline = d
+}
+
+func (r *right) run(ctx context.Context) error {
+	me := lease.Holder{Node: r.env.Node, Seq: 1, Nonce: r.env.Nonce}
+	for ctx.Err() == nil {
+		sent := time.Now()
+		g, err := r.call(ctx, func(ctx context.Context) (lease.Grant, error) {
+			return r.env.Store.Acquire(ctx, r.env.Resource, me, r.env.Config.TTL)
+		})
+		if deadline := sent.Add(r.env.Config.Window(g.TTL)); err == nil && time.Now().Before(deadline) {
+			r.term(ctx, me, g.Token, deadline)
+			me = me.Next()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(r.env.Config.Retry()):
+		}
+	}
+	return ctx.Err()
+}
+
+// term leads until the term ends, and releases it once the work has stopped.
+func (r *right) term(ctx context.Context, me lease.Holder, token lease.Token, deadline time.Time) {
+	r.setDeadline(deadline)
+	work, stop := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		r.env.Lead(work, uint64(token))
+	}()
+	renew := time.NewTicker(r.env.Config.RenewAfter())
+	defer renew.Stop()
+	end := time.NewTimer(time.Until(deadline))
+	defer end.Stop()
+	type result struct {
+		sent time.Time
+		g    lease.Grant
+		err  error
+	}
+	results := make(chan result, 100)
+	var calls sync.WaitGroup
+loop:
+	for {
+		select {
+		case <-renew.C:
+			sent := time.Now()
+			if !sent.Before(deadline) {
+				break loop
+			}
+			calls.Go(func() {
+				g, err := r.call(work, func(ctx context.Context) (lease.Grant, error) {
+					return r.env.Store.Renew(ctx, r.env.Resource, me, token, r.env.Config.TTL)
+				})
+				results <- result{sent, g, err}
+			})
+		case res := <-results:
+			if errors.Is(res.err, lease.ErrNotHeld) {
+				break loop
+			}
+			if d := res.sent.Add(r.env.Config.Window(res.g.TTL)); res.err == nil && d.After(deadline) {
+				deadline = d
+				r.setDeadline(d)
+				end.Reset(time.Until(d))
+			}
+		case <-end.C:
+			break loop
+		case <-ctx.Done():
+			break loop
+		}
+	}
+	r.setDeadline(time.Time{})
+	stop()
+	<-stopped
+	r.call(context.WithoutCancel(ctx), func(ctx context.Context) (lease.Grant, error) {
+		return lease.Grant{}, r.env.Store.Release(ctx, r.env.Resource, me, token)
+	})
+	calls.Wait()
+}
+
+// call gives a call as long as a window, and does not wait for one that
+// ignores its context.
+func (r *right) call(ctx context.Context, f func(context.Context) (lease.Grant, error)) (lease.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.env.Config.SafeWindow()/4)
+	type result struct {
+		g   lease.Grant
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer cancel()
+		g, err := f(ctx)
+		done <- result{g, err}
+	}()
+	select {
+	case res := <-done:
+		return res.g, res.err
+	case <-ctx.Done():
+		return lease.Grant{}, ctx.Err()
+	}
+}
+
+func TestARightClientPasses(t *testing.T)          { passes(t, newRight, Options{}) }
+func TestARightClientPassesByItsWork(t *testing.T) { passes(t, byWork(newRight), Options{Plans: 30}) }
+func TestARightClientPassesByAsking(t *testing.T)  { passes(t, byAsking(newRight), Options{Plans: 30}) }
