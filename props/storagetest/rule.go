@@ -102,3 +102,19 @@ const (
 )
 
 func (r rule) String() string { return ruleTable[r].name }
+
+// hints are what to declare where a rule is broken on purpose.
+var hints = map[rule]string{
+	restartKeepsTheHighestToken: volatileHint,
+	restartKeepsWhatLanded:      volatileHint,
+	tokensCompareAsIntegers:     "The largest token that a storage can keep, where that is less than 1<<63-1, is declared: Options.MaxToken.",
+	fenceBarsLowerTokens:        barrierHint,
+	fenceOfALowerTokenIsRefused: barrierHint,
+	fenceWritesNothing:          barrierHint,
+	higherTokenLands:            "A storage that compares with the lease itself, and not with the highest token seen, declares it: Options.Carry.",
+}
+
+const (
+	volatileHint = "A storage that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
+	barrierHint  = "A storage without a barrier declares it: Options.NoFence."
+)
