@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"fencepost/impl/fence"
 	"fencepost/props/kit"
@@ -22,10 +24,26 @@ func Checks(open func(kit.Env) fence.KV, o Options, e kit.Effort) []kit.Check {
 	if err := o.Validate(); err != nil {
 		return []kit.Check{{Name: "options", Run: func() kit.Outcome { return kit.Outcome{Unknown: err.Error()} }}}
 	}
-	o = o.known(open)
+	return checks(open, o.known(open), e, silence)
+}
+
+// checks are those of a storage whose calls return within limit, or never do.
+func checks(open opener, o Options, e kit.Effort, limit time.Duration) []kit.Check {
+	w := new(watch)
+	open, o = w.over(open), o.unwatched()
 	t := newCourt(open, o)
+	var stuck atomic.Pointer[string] // the check that waits for ever
 	ask := func(name string, run func() kit.Outcome) kit.Check {
-		return kit.Check{Name: name, Run: func() kit.Outcome { return attempt(run) }}
+		return kit.Check{Name: name, Run: func() kit.Outcome {
+			if at := stuck.Load(); at != nil && *at != name {
+				return kit.Outcome{Skipped: "not reached: a call of the storage does not return, see " + *at}
+			}
+			out := w.run(limit, run)
+			if out.Failure != nil && out.Failure.Rule == everyCallReturns.String() {
+				stuck.Store(&name)
+			}
+			return out
+		}}
 	}
 	var checks []kit.Check
 	for _, c := range t.rules {

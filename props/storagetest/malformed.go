@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"fencepost/impl/fence"
@@ -50,27 +51,19 @@ func (s *session) ask(ctx context.Context, who string, st step) answer {
 	return a
 }
 
-// convict is the failure that the last deed shows, with those of the deeds
-// before that about names, or all if there are none.
-func (s *session) convict(r rule, what, want string, about ...string) kit.Outcome {
+// convict is the failure that the last deed shows, with the deeds before it:
+// all, or those that write keys if any are given.
+func (s *session) convict(r rule, what, want string, keys ...string) kit.Outcome {
 	last := len(s.deeds) - 1
 	s.deeds[last].mark = want
-	story0 := s.deeds[last:]
-	if len(about) > 0 {
-		story0 = nil
-		for i, d := range s.deeds {
-			keep := i == last
-			for _, a := range about {
-				keep = keep || strings.Contains(d.does, " "+show(a)+"=")
-			}
-			if keep {
-				story0 = append(story0, d)
-			}
+	var told []deed
+	for i, d := range s.deeds {
+		writes := func(key string) bool { return strings.Contains(d.does, " "+show(key)+"=") }
+		if i == last || len(keys) == 0 || slices.ContainsFunc(keys, writes) {
+			told = append(told, d)
 		}
-	} else {
-		story0 = s.deeds
 	}
-	f := convict(r, what, story(story0))
+	f := convict(r, what, story(told))
 	f.More, f.Log = s.stack, s.lab.Log()
 	return kit.Outcome{Failure: f}
 }

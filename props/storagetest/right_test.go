@@ -373,7 +373,7 @@ var rights = []struct {
 	{"fence.Storage with a journal", journaled, Options{}},
 	{"fence.CompareAndSwap", compareAndSwap, Options{Carry: carry}},
 	{"a map and a mutex", fromScratch, Options{}},
-	{"one file", oneFile, Options{Calls: 2000}},
+	{"one file", oneFile, Options{Calls: 1000}},
 	{"a goroutine", ownedByAGoroutine, Options{}},
 	{"optimistic locking", optimisticallyLocked, Options{}},
 	{"picky", picky, Options{}},

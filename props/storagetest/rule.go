@@ -29,6 +29,7 @@ const (
 	endedContext
 	dataGoesWithTheTokens
 	neverPanics
+	everyCallReturns
 	linearizable
 	rules // how many
 )
@@ -83,6 +84,8 @@ var ruleTable = [rules]struct{ name, says, read string }{
 		"A storage that forgets its tokens with its process (Options.Volatile) must forget its data too. Where the data stays, a deposed leader overwrites it.", readGuard},
 	neverPanics: {"never-panics",
 		"No call panics, whatever it is asked.", readKV},
+	everyCallReturns: {"every-call-returns",
+		"A call returns in the end, refused or not. One that never does has its leader wait, for a lock that was not given back for example.", readKV},
 	linearizable: {"linearizable",
 		"What concurrent callers were told must have an order: each call takes effect at one instant between its beginning and its end (Herlihy & Wing 1990). Where none exists, two steps that belong together were taken apart.", readGuard},
 }
@@ -95,7 +98,23 @@ const (
 	readKV    = "go doc fencepost/impl/fence KV"
 	readWrite = "go doc fencepost/impl/fence KV.Write"
 	readRead  = "go doc fencepost/impl/fence KV.Read"
-	readTable = "go doc fencepost/impl/fence (the table)"
+	readTable = "go doc fencepost/impl/fence"
 )
 
 func (r rule) String() string { return ruleTable[r].name }
+
+// hints are what to declare where a rule is broken on purpose.
+var hints = map[rule]string{
+	restartKeepsTheHighestToken: volatileHint,
+	restartKeepsWhatLanded:      volatileHint,
+	tokensCompareAsIntegers:     "The largest token that a storage can keep, where that is less than 1<<63-1, is declared: Options.MaxToken.",
+	fenceBarsLowerTokens:        barrierHint,
+	fenceOfALowerTokenIsRefused: barrierHint,
+	fenceWritesNothing:          barrierHint,
+	higherTokenLands:            "A storage that compares with the lease itself, and not with the highest token seen, declares it: Options.Carry.",
+}
+
+const (
+	volatileHint = "A storage that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
+	barrierHint  = "A storage without a barrier declares it: Options.NoFence."
+)

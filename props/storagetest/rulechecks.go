@@ -54,7 +54,7 @@ func (o Options) lacks(n needs) string {
 // highestChecks ask a storage that goes by the highest token seen.
 var highestChecks = []ruleCheck{
 	{name: "rules/lower-token-is-refused", own: []rule{lowerTokenIsRefused}, plays: []string{
-		"write 2 x=new; write 1 x=old",
+		"write 2 x=new; write 1 x=old; write 2 x=newer; write 1 x=old",
 		"write 2 x=new; write 3 x=newer; write 2 x=old",
 	}},
 	{name: "rules/equal-token-lands", own: []rule{equalTokenLands}, plays: []string{"write 1 x=first; write 1 x=second; write 1 y=third; read x; read y", "fence 1; fence 1; write 1 x=first; fence 1"}},

@@ -2,7 +2,6 @@ package storagetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -114,27 +113,18 @@ func call(ctx context.Context, kv fence.KV, st step) (a answer, stack string) {
 			stack = where(string(debug.Stack()))
 		}
 	}()
-	var err error
 	switch st.do {
 	case doWrite:
-		err = kv.Write(ctx, lease.Token(st.token), st.key, st.value)
+		a = answerOf(kv.Write(ctx, lease.Token(st.token), st.key, st.value))
 	case doFence:
-		err = kv.Fence(ctx, lease.Token(st.token))
+		a = answerOf(kv.Fence(ctx, lease.Token(st.token)))
 	case doRead:
-		a.value, a.found, err = kv.Read(ctx, st.key)
-		if !a.found {
-			a.value = ""
-		}
-	}
-	var stale *fence.StaleTokenError
-	switch {
-	case err == nil:
-	case st.do == doRead || !errors.Is(err, fence.ErrStale):
-		a.said, a.err = saidFailed, fmt.Sprint(err)
-	default:
-		a.said = saidStale
-		if errors.As(err, &stale) {
-			a.highest = uint64(stale.Highest)
+		value, found, err := kv.Read(ctx, st.key)
+		switch {
+		case err != nil:
+			a = answer{said: saidFailed, err: err.Error()}
+		case found:
+			a = answer{value: value, found: true}
 		}
 	}
 	return a, ""

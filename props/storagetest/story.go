@@ -183,5 +183,5 @@ func (r *result) failure(o Options, as rule) *kit.Failure {
 
 // convict is a failure without a file.
 func convict(r rule, what string, story []string) *kit.Failure {
-	return &kit.Failure{Rule: r.String(), Says: ruleTable[r].says, What: what, Story: story, Read: ruleTable[r].read}
+	return &kit.Failure{Rule: r.String(), Says: ruleTable[r].says, What: what, Story: story, Read: ruleTable[r].read, Hint: hints[r]}
 }

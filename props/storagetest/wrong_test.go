@@ -46,7 +46,19 @@ func TestWrongStoragesAreConvicted(t *testing.T) {
 	}
 }
 
-// What is not offered is not asked for, and no check that needs it convicts.
+func TestWrongStoragesSayWhatTheyAre(t *testing.T) {
+	names := map[string]bool{}
+	for _, w := range mutant.WrongStorages() {
+		if names[w.Name] || w.Name == "" || w.Breaks == "" || w.Seen == "" {
+			t.Errorf("%+v: a name twice, or something is not said", w)
+		}
+		names[w.Name] = true
+	}
+	if len(names) < 15 {
+		t.Errorf("%d wrong storages, want 15", len(names))
+	}
+}
+
 func TestChecksOfInvalidOptionsAreUnknown(t *testing.T) {
 	checks := Checks(fromScratch, Options{MaxToken: 7}, kit.Effort{})
 	if len(checks) != 1 {

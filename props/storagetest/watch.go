@@ -1,0 +1,208 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"fencepost/impl/fence"
+	"fencepost/impl/lease"
+	"fencepost/props/kit"
+)
+
+// silence is how long nothing may be heard of a storage that is being called,
+// in real time: only one that never answers takes that long.
+const silence = 10 * time.Second
+
+// watch sees the calls of a check begin and end, so that one that never returns
+// is told instead of waited for: a lock that a refusal does not give back is a
+// common mistake.
+type watch struct {
+	mu    sync.Mutex
+	heard int64 // how many calls began and ended
+	deeds []watched
+}
+
+// watched is a call: one of the last that returned, or one under way.
+type watched struct {
+	step step
+	got  string
+	call int64
+	ret  int64 // 0: under way
+}
+
+// recalled is how many calls a watch remembers at least.
+const recalled = 6
+
+// over opens what open makes, watched.
+func (w *watch) over(open opener) opener {
+	return func(e kit.Env) fence.KV {
+		w.mu.Lock()
+		w.deeds = nil // of another storage, or of a process that is gone
+		w.mu.Unlock()
+		return &watchedKV{open(e), w}
+	}
+}
+
+func (w *watch) begin(st step) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard++
+	if len(w.deeds) > 4*recalled { // few enough to be under way, or over and done with
+		w.forget()
+	}
+	w.deeds = append(w.deeds, watched{step: st, call: w.heard})
+	return w.heard
+}
+
+// forget leaves the calls under way, and the last ones that returned.
+func (w *watch) forget() {
+	kept := w.deeds[:0]
+	for i, d := range w.deeds {
+		if d.ret == 0 || i >= len(w.deeds)-recalled {
+			kept = append(kept, d)
+		}
+	}
+	w.deeds = kept
+}
+
+func (w *watch) end(call int64, got string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard++
+	for i := len(w.deeds) - 1; i >= 0; i-- {
+		if d := &w.deeds[i]; d.call == call {
+			d.got, d.ret = got, w.heard
+			return
+		}
+	}
+}
+
+// stuck is the call that began first of those under way, as a failure; nil if
+// there is none, or something was heard since.
+func (w *watch) stuck(heard int64, limit time.Duration) *kit.Failure {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.heard != heard {
+		return nil
+	}
+	w.forget()
+	var tokens []uint64
+	for _, d := range w.deeds {
+		tokens = append(tokens, d.step.token)
+	}
+	name := people(tokens)
+	var first *step
+	var deeds []deed
+	for i := range w.deeds {
+		d := &w.deeds[i]
+		who := "anybody"
+		if d.step.do != doRead {
+			who = name(d.step.token)
+		}
+		told := deed{who: who, does: does(d.step), got: d.got, call: d.call, ret: d.ret}
+		if d.ret == 0 && first == nil {
+			first, told.mark = &d.step, "must return"
+		}
+		deeds = append(deeds, told)
+	}
+	if first == nil {
+		return nil
+	}
+	return convict(everyCallReturns, fmt.Sprintf("a %s did not return in %v", kindNames[first.do], limit), story(deeds))
+}
+
+// run runs a check, up to the first call that does not return within limit.
+// That call, and the check that waits for it, cannot be ended.
+func (w *watch) run(limit time.Duration, check func() kit.Outcome) kit.Outcome {
+	done := make(chan kit.Outcome, 1)
+	go func() { done <- attempt(check) }()
+	tick := time.NewTicker(limit)
+	defer tick.Stop()
+	for heard := int64(-1); ; {
+		select {
+		case out := <-done:
+			return out
+		case <-tick.C:
+			if f := w.stuck(heard, limit); f != nil {
+				return kit.Outcome{Failure: f}
+			}
+			w.mu.Lock()
+			heard = w.heard
+			w.mu.Unlock()
+		}
+	}
+}
+
+// watchedKV is a storage whose calls are watched.
+type watchedKV struct {
+	kv fence.KV
+	w  *watch
+}
+
+// unwatched is o for a storage that is watched: Carry gets the one that was
+// opened.
+func (o Options) unwatched() Options {
+	if carry := o.Carry; carry != nil {
+		o.Carry = func(ctx context.Context, kv fence.KV, token lease.Token) error {
+			return carry(ctx, kv.(*watchedKV).kv, token)
+		}
+	}
+	return o
+}
+
+func (k *watchedKV) Write(ctx context.Context, token lease.Token, key, value string) error {
+	st := step{do: doWrite, token: uint64(token), key: key, value: value}
+	call, said := k.w.begin(st), "panicked"
+	defer func() { k.w.end(call, said) }()
+	err := k.kv.Write(ctx, token, key, value)
+	said = got(st, answerOf(err))
+	return err
+}
+
+func (k *watchedKV) Fence(ctx context.Context, token lease.Token) error {
+	st := step{do: doFence, token: uint64(token)}
+	call, said := k.w.begin(st), "panicked"
+	defer func() { k.w.end(call, said) }()
+	err := k.kv.Fence(ctx, token)
+	said = got(st, answerOf(err))
+	return err
+}
+
+func (k *watchedKV) Read(ctx context.Context, key string) (value string, found bool, err error) {
+	st := step{do: doRead, key: key}
+	call, said := k.w.begin(st), "panicked"
+	defer func() { k.w.end(call, said) }()
+	if value, found, err = k.kv.Read(ctx, key); err != nil {
+		said = "error: " + clip(err.Error())
+	} else {
+		said = got(st, answer{value: value, found: found})
+	}
+	return value, found, err
+}
+
+// Close ends the process, where the storage has something to end.
+func (k *watchedKV) Close() {
+	switch c := k.kv.(type) {
+	case interface{ Close() error }:
+		c.Close()
+	case interface{ Close() }:
+		c.Close()
+	}
+}
+
+// answerOf is what an error of a write or a fence says.
+func answerOf(err error) answer {
+	var stale *fence.StaleTokenError
+	switch {
+	case err == nil:
+		return answer{}
+	case !errors.Is(err, fence.ErrStale):
+		return answer{said: saidFailed, err: err.Error()}
+	case errors.As(err, &stale):
+		return answer{said: saidStale, highest: uint64(stale.Highest)}
+	}
+	return answer{said: saidStale}
+}
