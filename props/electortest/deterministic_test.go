@@ -177,6 +177,7 @@ func TestBadOptionsAreRefusedByField(t *testing.T) {
 		{Options{Config: lease.Config{TTL: time.Microsecond}}, "Config"},
 		{Options{Config: lease.Config{TTL: 48 * time.Hour}}, "Config"},
 		{Options{Config: lease.Config{TTL: time.Second, SafetyMargin: time.Second}}, "Config"},
+		{Options{Config: lease.Config{TTL: time.Second, MaxDriftRate: 0.95}}, "Config"},
 		{Options{TakeoverWithin: -1}, "TakeoverWithin"},
 		{Options{Plans: -1}, "Plans"},
 	} {
