@@ -18,6 +18,8 @@ var wrongClients = []struct {
 }{
 	{"counts from the reply", fromTheReply, Options{}, []string{"belief/counts-from-the-send"}},
 	{"trusts the context of a hung call", trustsItsContext, Options{}, []string{"belief/ends-while-a-call-hangs", randomName}},
+	{"gives a refusal three strikes", threeStrikes, Options{}, []string{"belief/ends-at-a-refusal"}},
+	{"defers its release in the wrong order", defersInTheWrongOrder, Options{}, []string{"release/after-the-work-has-ended"}},
 	{"leads on after a refusal", client(slips{leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"acquires to renew, and leads on after a refusal", client(slips{anyToken: true, leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"releases before its work has ended", client(slips{releaseEarly: true}), Options{}, []string{"release/after-the-work-has-ended"}},
