@@ -1,6 +1,7 @@
 package electortest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -214,5 +215,28 @@ func TestACheckedClientLeavesNothingBehind(t *testing.T) {
 	// One that is about to end may be seen; one of each check would be many.
 	if after := runtime.NumGoroutine(); after > before+2 {
 		t.Errorf("%d goroutines before, %d after", before, after)
+	}
+}
+
+func TestAClientThatWaitsOutsideOfItsBubbleIsNotKnown(t *testing.T) {
+	outside := make(chan struct{})
+	waits := func(env Env) Candidate {
+		return Candidate{IsLeader: func() bool { return false }, Run: func(context.Context) error {
+			<-outside
+			return nil
+		}}
+	}
+	unknown, skipped := 0, 0
+	for _, out := range outcomes(t, waits, Options{patience: 3}) {
+		if strings.HasPrefix(out.Unknown, stuckOutside) && strings.Contains(out.Unknown, "chan receive") {
+			unknown++
+		}
+		if out.Skipped != "" {
+			skipped++
+		}
+	}
+	// What takes real time is found out once.
+	if unknown != 1 || skipped != len(stories(Options{})) {
+		t.Errorf("unknown %d, skipped %d", unknown, skipped)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -171,7 +172,7 @@ func Checks(start func(Env) Candidate, o Options, e kit.Effort) []Check {
 				return kit.Outcome{Skipped: "the client got stuck in " + *where}
 			}
 			out := run(t)
-			if out.Failure != nil && out.Failure.Rule == rules[kindStuck].name {
+			if out.Failure != nil && out.Failure.Rule == rules[kindStuck].name || strings.HasPrefix(out.Unknown, stuckOutside) {
 				stuck.CompareAndSwap(nil, &name)
 			}
 			return out
