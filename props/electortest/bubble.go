@@ -59,7 +59,7 @@ func play(t *testing.T, s setup, script func(*world)) result {
 	default:
 	}
 	if stuck {
-		return result{tale: &told, breach: stuckIn(bubble, &told)}
+		return stuckIn(bubble, &told)
 	}
 	r := result{breach: w.breach, unknown: w.unknown, tale: &told, terms: len(w.terms), calls: w.calls}
 	for _, s := range w.slots {
@@ -122,11 +122,18 @@ func inBubble(t *testing.T, patience int, beats *atomic.Uint64, f func()) (stuck
 	}
 }
 
-func stuckIn(bubble string, told *tale) *breach {
+// stuckOutside begins what is said of a client that cannot be checked like
+// this.
+const stuckOutside = "time stands still: a goroutine neither rests nor ends; does it wait for something that was made outside of the bubble, such as a channel in a package variable, or for the network? See Env"
+
+func stuckIn(bubble string, told *tale) result {
 	// The others have come to rest, or wait for that.
 	waits := slices.DeleteFunc(goroutinesOf(bubble), func(g goroutine) bool {
 		return strings.Contains(g.head, "(durable)") || strings.Contains(g.head, "[synctest.")
 	})
+	if !slices.ContainsFunc(waits, func(g goroutine) bool { return strings.Contains(g.head, "Mutex") }) {
+		return result{tale: told, unknown: stuckOutside + "\n" + stacks(waits)}
+	}
 	told.mu.Lock()
 	if told.asked.who != "" {
 		told.lines = append(told.lines, told.asked)
@@ -138,7 +145,7 @@ func stuckIn(bubble string, told *tale) *breach {
 	told.mu.Unlock()
 	what := "a goroutine waits for a mutex and time stands still: is one held during a call of the store?"
 	told.mark(at, "check", what)
-	return &breach{kind: kindStuck, at: at, what: what, more: stacks(waits)}
+	return result{tale: told, breach: &breach{kind: kindStuck, at: at, what: what, more: stacks(waits)}}
 }
 
 // currentBubble is how the stack of a goroutine names the bubble it is in.

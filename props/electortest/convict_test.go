@@ -17,7 +17,9 @@ var wrongClients = []struct {
 	convicts []string
 }{
 	{"counts from the reply", fromTheReply, Options{}, []string{"belief/counts-from-the-send"}},
-	{"trusts the context of a hung call", trustsItsContext, Options{}, []string{"belief/ends-while-a-call-hangs"}},
+	{"trusts the context of a hung call", trustsItsContext, Options{}, []string{"belief/ends-while-a-call-hangs", randomName}},
+	{"gives a refusal three strikes", threeStrikes, Options{}, []string{"belief/ends-at-a-refusal"}},
+	{"defers its release in the wrong order", defersInTheWrongOrder, Options{}, []string{"release/after-the-work-has-ended"}},
 	{"leads on after a refusal", client(slips{leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"acquires to renew, and leads on after a refusal", client(slips{anyToken: true, leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"releases before its work has ended", client(slips{releaseEarly: true}), Options{}, []string{"release/after-the-work-has-ended"}},
@@ -36,7 +38,7 @@ var wrongClients = []struct {
 	{"gives up at an error", client(slips{giveUp: true}), Options{}, []string{"acquire/keeps-campaigning"}},
 	{"returns after a term", client(slips{exit: true}), Options{}, []string{"acquire/keeps-campaigning"}},
 	{"asks without pause", client(slips{noPause: true}), Options{}, []string{"acquire/waits-between-attempts"}},
-	{"backs off for long", client(slips{longPause: true}), Options{}, []string{"acquire/takes-over-after-lapse"}},
+	{"backs off for long", client(slips{longPause: true}), Options{}, []string{"acquire/takes-over-after-lapse", "acquire/takes-over-after-release", "acquire/unknown-outcome-then-granted"}},
 	{"leaves a goroutine behind", client(slips{leak: true}), Options{}, []string{"release/at-shutdown"}},
 	{"leads before the fence", client(slips{leadUnfenced: true}), Options{Fences: true}, []string{"fence/before-leading"}},
 	{"holds its mutex during a call", holdsItsMutex, Options{patience: 5}, []string{"acquire/leads-when-free"}},
@@ -66,6 +68,18 @@ func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestEachCheckConvictsSomebody(t *testing.T) {
+	var convicts []string
+	for _, w := range wrongClients {
+		convicts = append(convicts, w.convicts...)
+	}
+	for _, c := range Checks(elector, Options{Fences: true}, kit.Effort{}) {
+		if !slices.Contains(convicts, c.Name) {
+			t.Errorf("%s convicts no wrong client", c.Name)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package electortest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -177,6 +178,7 @@ func TestBadOptionsAreRefusedByField(t *testing.T) {
 		{Options{Config: lease.Config{TTL: time.Microsecond}}, "Config"},
 		{Options{Config: lease.Config{TTL: 48 * time.Hour}}, "Config"},
 		{Options{Config: lease.Config{TTL: time.Second, SafetyMargin: time.Second}}, "Config"},
+		{Options{Config: lease.Config{TTL: time.Second, MaxDriftRate: 0.95}}, "Config"},
 		{Options{TakeoverWithin: -1}, "TakeoverWithin"},
 		{Options{Plans: -1}, "Plans"},
 	} {
@@ -213,5 +215,28 @@ func TestACheckedClientLeavesNothingBehind(t *testing.T) {
 	// One that is about to end may be seen; one of each check would be many.
 	if after := runtime.NumGoroutine(); after > before+2 {
 		t.Errorf("%d goroutines before, %d after", before, after)
+	}
+}
+
+func TestAClientThatWaitsOutsideOfItsBubbleIsNotKnown(t *testing.T) {
+	outside := make(chan struct{})
+	waits := func(env Env) Candidate {
+		return Candidate{IsLeader: func() bool { return false }, Run: func(context.Context) error {
+			<-outside
+			return nil
+		}}
+	}
+	unknown, skipped := 0, 0
+	for _, out := range outcomes(t, waits, Options{patience: 3}) {
+		if strings.HasPrefix(out.Unknown, stuckOutside) && strings.Contains(out.Unknown, "chan receive") {
+			unknown++
+		}
+		if out.Skipped != "" {
+			skipped++
+		}
+	}
+	// What takes real time is found out once.
+	if unknown != 1 || skipped != len(stories(Options{})) {
+		t.Errorf("unknown %d, skipped %d", unknown, skipped)
 	}
 }

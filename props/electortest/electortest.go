@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -118,6 +119,8 @@ func (o Options) withDefaults() Options {
 const (
 	shortestTTL = time.Millisecond
 	longestTTL  = 24 * time.Hour
+	// worstDrift is a store's clock ten times as fast, or as slow.
+	worstDrift = 0.9
 )
 
 // Validate returns a *[kit.OptionsError] for the first field that makes no
@@ -130,6 +133,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.Config.TTL < shortestTTL || o.Config.TTL > longestTTL:
 		return bad("Config", "a TTL of %v is not between %v and %v", o.Config.TTL, shortestTTL, longestTTL)
+	case o.Config.MaxDriftRate > worstDrift:
+		return bad("Config", "a MaxDriftRate of %v is above %v", o.Config.MaxDriftRate, worstDrift)
 	case o.TakeoverWithin < 0 || o.TakeoverWithin > 100*o.Config.TTL:
 		return bad("TakeoverWithin", "%v is not between 0 and a hundred TTLs, %v", o.TakeoverWithin, 100*o.Config.TTL)
 	case o.Plans < 0:
@@ -167,7 +172,7 @@ func Checks(start func(Env) Candidate, o Options, e kit.Effort) []Check {
 				return kit.Outcome{Skipped: "the client got stuck in " + *where}
 			}
 			out := run(t)
-			if out.Failure != nil && out.Failure.Rule == rules[kindStuck].name {
+			if out.Failure != nil && out.Failure.Rule == rules[kindStuck].name || strings.HasPrefix(out.Unknown, stuckOutside) {
 				stuck.CompareAndSwap(nil, &name)
 			}
 			return out

@@ -89,6 +89,8 @@ func TestElectorPassesWithOtherTimings(t *testing.T) {
 	for name, cfg := range map[string]lease.Config{
 		"short, exact clocks": {TTL: 5 * time.Millisecond},
 		"long, good clocks":   {TTL: time.Hour, MaxDriftRate: 0.0002, SafetyMargin: time.Second},
+		"worst clocks":        {TTL: 15 * time.Second, MaxDriftRate: worstDrift},
+		"odd numbers":         {TTL: 7_777_777_777, MaxDriftRate: 0.123456789},
 		"bad clocks":          {TTL: 15 * time.Second, MaxDriftRate: 0.5},
 	} {
 		t.Run(name, func(t *testing.T) { passes(t, elector, Options{Config: cfg, Plans: 30}) })

@@ -178,8 +178,8 @@ func (j planJSON) check() error {
 	if err := j.Config.Validate(); err != nil {
 		return bad("config", "%v", err)
 	}
-	if j.Config.TTL < shortestTTL || j.Config.TTL > longestTTL {
-		return bad("config", "a ttl of %v is not between %v and %v", j.Config.TTL, shortestTTL, longestTTL)
+	if err := (Options{Config: j.Config}).Validate(); err != nil {
+		return bad("config", "%v", err)
 	}
 	longest := maxTTLs * j.Config.TTL
 	between := func(field string, d duration) error {

@@ -78,7 +78,10 @@ func (w *world) awaitLeader(within time.Duration, why string) bool {
 		return true
 	}
 	for _, p := range w.procs {
-		if p.granted != 0 && p.cand.IsLeader == nil && len(p.works) == 0 {
+		w.mu.Lock()
+		works := len(p.works)
+		w.mu.Unlock()
+		if p.granted != 0 && p.cand.IsLeader == nil && works == 0 {
 			w.misses("the client was granted token %d, and does not show whether it leads: give Candidate.IsLeader, or call Env.Lead for each term", p.granted)
 			return false
 		}
@@ -87,7 +90,7 @@ func (w *world) awaitLeader(within time.Duration, why string) bool {
 	return false
 }
 
-// begin runs until the client leads a lease that is free.
+// awaitFirst runs until the client leads a lease that is free.
 func (w *world) awaitFirst() bool {
 	return w.awaitLeader(w.o.TakeoverWithin, "the lease is free and the store is well")
 }

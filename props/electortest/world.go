@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fencepost/impl/clock"
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 )
@@ -85,41 +84,6 @@ type event struct {
 	do func()
 }
 
-// slot is one client, whichever process it is at the moment.
-type slot struct {
-	name   string
-	calls  int // made, by all its processes
-	boots  int
-	now    *process
-	pulse  time.Duration // the instant of its latest call
-	pulses int           // how many calls it made at that instant
-}
-
-// process is one process of the client under test.
-type process struct {
-	slot    int
-	cand    Candidate
-	cancel  context.CancelFunc
-	stopped bool          // its context has ended
-	gone    bool          // Run has returned, and that is known
-	term    *term         // what it believes now
-	granted lease.Token   // the highest that it was told of
-	born    time.Duration // when it was started
-
-	works    []*work
-	returned bool
-	err      error
-}
-
-// work is one call of Env.Lead.
-type work struct {
-	slot    int
-	token   lease.Token
-	ctx     context.Context
-	stopped chan struct{} // closed when it has lingered
-	ended   bool
-}
-
 // call is one request of a process.
 type call struct {
 	proc   *process
@@ -157,7 +121,8 @@ func newWorld(s setup, t *tale, beats *atomic.Uint64) *world {
 		tenures: map[lease.Token]*tenure{}, owners: map[lease.Holder]*process{}, data: map[string]string{},
 		num: 1, den: 1,
 	}
-	slow := uint64(1e9 - s.o.Config.MaxDriftRate*1e9)
+	// Rounded so that the store is never faster than the bound.
+	slow := 1e9 - uint64(s.o.Config.MaxDriftRate*1e9)
 	switch s.store {
 	case rateFast:
 		w.num, w.den = 1e9, slow
@@ -332,77 +297,6 @@ func (w *world) take(c *call) {
 	}
 }
 
-// boot starts a process of a client.
-func (w *world) boot(i int) {
-	s := &w.slots[i]
-	s.boots++
-	node := "node"
-	if !w.sameName && w.clients > 1 {
-		node += "-" + string(rune('a'+i))
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{slot: i, cancel: cancel, born: w.now()}
-	env := Env{
-		Store: port{w, p}, Storage: port{w, p}, Clock: clock.Monotonic(), Config: w.o.Config, Resource: resource,
-		Node: node, Nonce: uint64(s.boots)<<8 | uint64(i+1), // told apart, and no counter either
-		Logger: slog.New(slog.NewTextHandler(&w.tale.log, &slog.HandlerOptions{ReplaceAttr: w.stamp})).With("client", s.name),
-		Lead:   func(ctx context.Context, token uint64) error { return w.lead(p, ctx, lease.Token(token)) },
-	}
-	p.cand = w.start(env)
-	s.now = p
-	w.procs = append(w.procs, p)
-	if p.cand.Run == nil {
-		w.unknown = "Candidate.Run is nil; it is required"
-		p.gone = true
-		return
-	}
-	go func() {
-		err := p.cand.Run(ctx)
-		w.mu.Lock()
-		p.returned, p.err = true, err
-		w.mu.Unlock()
-		w.nudge()
-	}()
-}
-
-// stop ends the context of a process.
-func (w *world) stop(p *process) {
-	if !p.stopped {
-		p.stopped = true
-		w.tell(w.slots[p.slot].name, "is told to stop: its context ends", "")
-		p.cancel()
-	}
-}
-
-// lead is Env.Lead.
-func (w *world) lead(p *process, ctx context.Context, token lease.Token) error {
-	k := &work{slot: p.slot, token: token, ctx: ctx, stopped: make(chan struct{})}
-	w.mu.Lock()
-	p.works = append(p.works, k)
-	w.mu.Unlock()
-	w.nudge()
-	select {
-	case <-ctx.Done():
-		if w.linger == 0 {
-			break
-		}
-		w.mu.Lock()
-		w.stopping = append(w.stopping, k)
-		w.mu.Unlock()
-		w.nudge()
-		select {
-		case <-k.stopped:
-		case <-w.over:
-		}
-	case <-w.over:
-	}
-	w.mu.Lock()
-	k.ended = true
-	w.mu.Unlock()
-	w.nudge()
-	return nil
-}
-
 func (w *world) nudge() {
 	select {
 	case w.wake <- struct{}{}:
@@ -464,14 +358,6 @@ func (w *world) stamp(_ []string, a slog.Attr) slog.Attr {
 		return slog.String(slog.TimeKey, w.now().String())
 	}
 	return a
-}
-
-// subject is who p is, at the beginning of a sentence.
-func (w *world) subject(p *process) string {
-	if w.clients == 1 {
-		return "the client"
-	}
-	return w.slots[p.slot].name
 }
 
 func (w *world) tell(who, what, key string) { w.tale.add(w.now(), who, what, key) }

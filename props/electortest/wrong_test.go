@@ -89,6 +89,108 @@ func trustsItsContext(env Env) Candidate {
 	}}
 }
 
+// threeStrikes takes each error for a hiccup, and steps down at the third in a
+// row or at its deadline; but a refusal is none.
+func threeStrikes(env Env) Candidate {
+	return Candidate{Run: func(ctx context.Context) error {
+		for seq := uint64(1); ctx.Err() == nil; seq++ {
+			me := lease.Holder{Node: env.Node, Seq: seq, Nonce: env.Nonce}
+			sent := time.Now()
+			call, cancel := context.WithTimeout(ctx, env.Config.Retry())
+			g, err := env.Store.Acquire(call, env.Resource, me, env.Config.TTL)
+			cancel()
+			deadline := sent.Add(env.Config.Window(g.TTL))
+			if err != nil || time.Now().After(deadline) {
+				pause(ctx, env.Config.Retry())
+				continue
+			}
+			work, stop := context.WithCancel(ctx)
+			timer := time.AfterFunc(time.Until(deadline), stop)
+			done := make(chan struct{})
+			go func() {
+				env.Lead(work, uint64(g.Token))
+				close(done)
+			}()
+			ticker := time.NewTicker(env.Config.RenewAfter())
+			for strikes := 0; strikes < 3 && work.Err() == nil; {
+				select {
+				case <-work.Done():
+					continue
+				case <-ticker.C:
+				}
+				sent := time.Now()
+				r, err := env.Store.Renew(work, env.Resource, me, g.Token, env.Config.TTL)
+				if err != nil {
+					env.Logger.Warn("cannot renew", "err", err)
+					strikes++
+					continue
+				}
+				strikes = 0
+				if timer.Stop() {
+					timer.Reset(time.Until(sent.Add(env.Config.Window(r.TTL))))
+				}
+			}
+			ticker.Stop()
+			timer.Stop()
+			stop()
+			<-done
+			env.Store.Release(context.WithoutCancel(ctx), env.Resource, me, g.Token)
+			pause(ctx, env.Config.Retry())
+		}
+		return nil
+	}}
+}
+
+// defersInTheWrongOrder means to wait for its work and then release.
+func defersInTheWrongOrder(env Env) Candidate {
+	lead := func(ctx context.Context, me lease.Holder, token lease.Token, deadline time.Time) {
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer env.Store.Release(context.WithoutCancel(ctx), env.Resource, me, token)
+		work, cancel := context.WithCancel(ctx)
+		defer cancel()
+		end := time.AfterFunc(time.Until(deadline), cancel)
+		defer end.Stop()
+		wg.Go(func() { env.Lead(work, uint64(token)) })
+		for {
+			select {
+			case <-work.Done():
+				return
+			case <-time.After(env.Config.RenewAfter()):
+			}
+			for work.Err() == nil {
+				sent := time.Now()
+				g, err := env.Store.Renew(work, env.Resource, me, token, env.Config.TTL)
+				if errors.Is(err, lease.ErrNotHeld) {
+					return
+				}
+				if err == nil {
+					if end.Stop() {
+						end.Reset(time.Until(sent.Add(env.Config.Window(g.TTL))))
+					}
+					break
+				}
+				pause(work, env.Config.Retry())
+			}
+		}
+	}
+	return Candidate{Run: func(ctx context.Context) error {
+		me := lease.Holder{Node: env.Node, Seq: 1, Nonce: env.Nonce}
+		for ctx.Err() == nil {
+			sent := time.Now()
+			call, cancel := context.WithTimeout(ctx, env.Config.Retry())
+			g, err := env.Store.Acquire(call, env.Resource, me, env.Config.TTL)
+			cancel()
+			if deadline := sent.Add(env.Config.Window(g.TTL)); err == nil && time.Now().Before(deadline) {
+				lead(ctx, me, g.Token, deadline)
+				me = me.Next()
+			}
+			pause(ctx, env.Config.Retry())
+		}
+		return nil
+	}}
+}
+
 // holdsItsMutex renews with the mutex that IsLeader takes.
 func holdsItsMutex(env Env) Candidate {
 	var mu sync.Mutex
