@@ -30,10 +30,10 @@
 //
 // # In GitHub Actions
 //
-//	- run: go test -race ./...
-//	- uses: actions/upload-artifact@v4
-//	  if: failure()
-//	  with:
-//	    name: fencepost
-//	    path: '**/testdata/fencepost'
+//   - run: go test -race ./...
+//   - uses: actions/upload-artifact@v4
+//     if: failure()
+//     with:
+//     name: fencepost
+//     path: '**/testdata/fencepost'
 package props
