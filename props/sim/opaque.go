@@ -74,7 +74,8 @@ const resource = "leader"
 // answers: a grant begins a tenure, or goes on with it, and holds for the TTL
 // that it names, never for less than before; a release or deletion ends it, and
 // so does the answer that it lapsed or was lost, or that nobody holds the lease;
-// after a restart a tenure holds for its largest TTL again. That is the least
+// after a restart a tenure holds for its largest TTL again, unless the store's clock
+// goes on. That is the least
 // that a correct store keeps to. Whoever acts as leader must do so within it,
 // and whatever another grant does before its end is harm done.
 //
@@ -157,9 +158,14 @@ func (o *OpaqueStore) moveTo(now Clocks) {
 // Crash lets everything happen that was due before.
 func (o *OpaqueStore) Crash(now Clocks) { o.guard(func() { o.moveTo(now) }) }
 
-// Restart starts the next process.
+// Restart starts the next process. On a clock that goes on it is back at once,
+// and finds out then how long it was down.
 func (o *OpaqueStore) Restart(s *StoreState, now Clocks) {
 	o.guard(func() { o.live.Restart() })
+	if o.promise.SteadyClock {
+		o.guard(func() { o.moveTo(now) })
+		return
+	}
 	o.read = now.Boot
 	s.Record = lease.Restore(s.Durable, now.Boot)
 }

@@ -37,11 +37,12 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 var meant = func() map[string]string {
 	const (
 		volatile = "A store that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
+		steady   = "A store whose clock goes on over a restart, such as a database server's, declares it: Options.SteadyClock. "
 		terse    = "Refusals without details are declared: Options.Terse."
 	)
 	h := map[string]string{}
 	for rule, hint := range map[model.Rule]string{
-		model.RuleRestartTenure:  volatile,
+		model.RuleRestartTenure:  steady + volatile,
 		model.RuleRestartCounter: volatile,
 		model.RuleRestartLapse:   volatile,
 		model.RuleRestartRelease: volatile,
