@@ -51,10 +51,11 @@ type Breach struct {
 	// words. It calls node 1 a, node 2 b, and so on, and their further
 	// incarnations a.2; see Named for other names.
 	Want string
+	// SteadyClock is that of the Promise that was broken.
+	SteadyClock bool
 
 	pattern       string // Want, with marks for the two
 	holder, asker Owner
-	steady        bool // the clock goes on over restarts
 }
 
 // Named is b.Want with the names that name gives.
@@ -64,7 +65,7 @@ func (b Breach) Named(name func(Owner) string) string {
 
 // Says is what the rule says of a store with this promise: see [Rule.Says].
 func (b Breach) Says() string {
-	if s := steadySays(b.Rule); b.steady && s != "" {
+	if s := steadySays(b.Rule); b.SteadyClock && s != "" {
 		return s
 	}
 	return b.Rule.Says()

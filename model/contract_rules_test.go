@@ -498,7 +498,7 @@ func TestRulesHaveNamesAndTexts(t *testing.T) {
 		if err := back.UnmarshalText(text); err != nil || back != r {
 			t.Errorf("%q reads back as %v, %v", text, back, err)
 		}
-		for _, says := range []string{r.Says(), Breach{Rule: r, steady: true}.Says()} {
+		for _, says := range []string{r.Says(), Breach{Rule: r, SteadyClock: true}.Says()} {
 			if len(says) < 60 || len(says) > 400 || !strings.HasSuffix(says, ".") {
 				t.Errorf("%v says %q: want a sentence or three", r, says)
 			}

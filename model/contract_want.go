@@ -18,7 +18,7 @@ func (c *Contract) breach(rule Rule, q Ask) Breach {
 	case RuleGrantHolder:
 		want += "; the grant names who asked"
 	}
-	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner, steady: c.Promise.SteadyClock}
+	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner, SteadyClock: c.Promise.SteadyClock}
 	b.Want = b.Named(plainName)
 	return b
 }

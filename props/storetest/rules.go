@@ -156,7 +156,7 @@ func failure(r script.Result) *kit.Failure {
 		Says:  r.Breach.Says(),
 		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", said(last.Step), last.Answer, r.Breach.Want),
 		Story: script.Story(r),
-		Read:  read(r.Breach.Rule, last.Step.Do),
+		Read:  read(r.Breach.Rule, last.Step.Do, r.Breach.SteadyClock),
 		Log:   r.Log,
 	}
 }
@@ -178,11 +178,14 @@ func said(s script.Step) string {
 }
 
 // read is where the rule is documented that an answer to a step of this kind
-// broke.
-func read(broken model.Rule, kind script.Kind) string {
+// broke, for a store whose clock is steady or not.
+func read(broken model.Rule, kind script.Kind, steady bool) string {
 	const lease = "go doc fencepost/impl/lease "
 	switch broken {
 	case model.RuleRestartTenure, model.RuleRestartEnds, model.RuleRestartLapse, model.RuleRestartRelease:
+		if steady {
+			return "go doc fencepost/props/kit Options.SteadyClock"
+		}
 		return lease + "Restore"
 	case model.RuleRestartCounter, model.RuleTokenNext:
 		return lease + "Token"
