@@ -158,13 +158,11 @@ func (o *OpaqueStore) moveTo(now Clocks) {
 // Crash lets everything happen that was due before.
 func (o *OpaqueStore) Crash(now Clocks) { o.guard(func() { o.moveTo(now) }) }
 
-// Restart starts the next process. On a clock that goes on it is back at once,
-// and finds out then how long it was down.
+// Restart starts the next process.
 func (o *OpaqueStore) Restart(s *StoreState, now Clocks) {
 	o.guard(func() { o.live.Restart() })
 	if o.promise.SteadyClock {
-		o.guard(func() { o.moveTo(now) })
-		return
+		return // the next request finds how long it was down
 	}
 	o.read = now.Boot
 	s.Record = lease.Restore(s.Durable, now.Boot)
