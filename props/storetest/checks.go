@@ -45,6 +45,7 @@ var meant = func() map[string]string {
 		volatile = "A store that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
 		terse    = "Refusals without details are declared: Options.Terse."
 	)
+	const background = "A store that reads any clock but Env.Clock never sees the TTL pass. One that ends leases in the background offers Settle (kit.Settler), and is waited for. "
 	h := map[string]string{}
 	for rule, hint := range map[model.Rule]string{
 		model.RuleRestartTenure:  hintSteady + volatile,
@@ -54,7 +55,7 @@ var meant = func() map[string]string {
 		model.RuleNamesHolder:    terse,
 		model.RuleRemaining:      terse + " TTLs that are rounded up: Options.Granularity.",
 		model.RuleTokenNext:      "Tokens that rise by more than one, such as revisions of a database, are declared: Options.Tokens = model.TokensRising.",
-		model.RuleOnTime:         "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
+		model.RuleOnTime:         background + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRestartEnds:    hintSteady + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRenewHeld:      "A store that lets the last holder renew what nobody took meanwhile declares it: Options.RenewAfterLapse.",
 		model.RuleAcquireFree:    "A pause after a lapse is declared: Options.LockDelay; TTLs that are too short for the store: Options.MinTTL.",
