@@ -46,8 +46,9 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // open is called for each process of the store: once for each script, and
 // again after each simulated crash, with the same durable state. The store's
 // only time must be that of its [Env]: it stands still during a call, and
-// starts anew with each process. Its only memory is what it finds there; what a
-// crash must not lose belongs into [Durable] or Env.Dir.
+// starts anew with each process, unless Options.SteadyClock says that it goes on.
+// Its only memory is what it finds there; what a crash must not lose belongs into
+// [Durable] or Env.Dir.
 //
 // A store with goroutines of its own ends them in a method Close, which is
 // called where its process dies and must save nothing: the next process starts
