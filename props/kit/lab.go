@@ -22,6 +22,7 @@ type Lab[T any] struct {
 	born   time.Duration // the reading at which the process was born
 	cancel context.CancelFunc
 	thing  T
+	runs   bool // there is a thing
 	boots  int
 	log    log
 }
@@ -31,6 +32,11 @@ type Lab[T any] struct {
 // *[SetupError] where open gives up; [Attempt] turns that into an error.
 func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T] {
 	l := &Lab[T]{open: open, wrap: wrap}
+	defer func() {
+		if !l.runs { // nobody gets the lab to close it
+			l.Close()
+		}
+	}()
 	l.boot()
 	return l
 }
@@ -53,6 +59,7 @@ func (l *Lab[T]) boot() {
 	l.cancel = cancel
 	env := Env{Clock: clk, Context: ctx, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: timeless})), disk: &l.disk}
 	l.thing = l.open(env)
+	l.runs = true
 }
 
 // Thing is the running process's store or storage.
@@ -89,16 +96,18 @@ func (l *Lab[T]) Restart() {
 
 func (l *Lab[T]) crash() {
 	l.cancel()
+	if !l.runs {
+		return // it died, and the next one could not be opened
+	}
 	thing := l.thing
-	// A process that dies dies once, also where the next one cannot be opened.
-	l.thing = *new(T)
+	l.thing, l.runs = *new(T), false
 	close(any(thing))
 }
 
 // Close ends the process and discards its durable state.
 func (l *Lab[T]) Close() {
+	defer l.disk.discard() // also where the thing panics
 	l.crash()
-	l.disk.discard()
 }
 
 // Log is the end of what the processes logged.
