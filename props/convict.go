@@ -46,6 +46,7 @@ type conformance struct {
 	// quick mode.
 	again string
 
+	name string            // of the test that it is all of
 	told map[string]string // by rule, the test that told it in full
 }
 
@@ -67,7 +68,8 @@ func plain(of []kit.Check) []check {
 // run runs all checks as subtests of t, the kept counterexamples first.
 func (c *conformance) run(t tester) {
 	t.Helper()
-	dir := keptDir(t.Name())
+	c.name = t.Name()
+	dir := keptDir(c.name)
 	failing := c.kept(t, dir)
 	for _, checks := range groups(c.checks) {
 		group := groupOf(checks[0])
@@ -141,7 +143,7 @@ func (c *conformance) tell(t tester, out kit.Outcome, dir string) {
 		paths, err := keep(dir, out.Failure)
 		again := fmt.Sprintf("%sgo test -run '%s'", c.again, pattern(t.Name()))
 		if len(paths) > 0 && replays(paths[0]) {
-			again = fmt.Sprintf("go test -run '%s'", pattern(strings.SplitN(t.Name(), "/", 2)[0]+"/kept/"+out.Failure.File.Name))
+			again = fmt.Sprintf("go test -run '%s'", pattern(c.name+"/kept/"+out.Failure.File.Name))
 		}
 		t.Errorf("%s", c.once(t.Name(), out.Failure).Text(paths, again))
 		if err != nil {
