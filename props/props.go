@@ -1,11 +1,3 @@
-// Package props holds the properties: rapid draws random schedules, the
-// simulation runs them, and what must hold is judged after every action. A
-// failure becomes a short schedule file that shows the same failure to the
-// test, to the command and to a reader.
-//
-// Importing it registers rapid's flags, so no command may import it, and it
-// must not know how anything is drawn, run or judged: packages sim and judge
-// do that. Start at [Check].
 package props
 
 import (

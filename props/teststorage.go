@@ -11,7 +11,7 @@ import (
 // StorageOptions are what a fenced storage promises where correct ones differ.
 type StorageOptions = storagetest.Options
 
-// StorageFuncs is a fenced storage made of plain functions: see its Storage
+// StorageFuncs is a fenced storage made of plain functions: see its KV
 // method.
 type StorageFuncs = storagetest.Funcs
 

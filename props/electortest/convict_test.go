@@ -1,6 +1,7 @@
 package electortest
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ var wrongClients = []struct {
 	{"counts from the reply", fromTheReply, Options{}, []string{"belief/counts-from-the-send"}},
 	{"trusts the context of a hung call", trustsItsContext, Options{}, []string{"belief/ends-while-a-call-hangs", randomName}},
 	{"gives a refusal three strikes", threeStrikes, Options{}, []string{"belief/ends-at-a-refusal"}},
-	{"defers its release in the wrong order", defersInTheWrongOrder, Options{}, []string{"release/after-the-work-has-ended"}},
+	{"defers its release in the wrong order", defersInTheWrongOrder, Options{}, []string{"release/after-the-work-has-ended", randomName}},
 	{"leads on after a refusal", client(slips{leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"acquires to renew, and leads on after a refusal", client(slips{anyToken: true, leadOnAfterRefusal: true}), Options{}, []string{"belief/ends-at-a-refusal"}},
 	{"releases before its work has ended", client(slips{releaseEarly: true}), Options{}, []string{"release/after-the-work-has-ended"}},
@@ -27,14 +28,14 @@ var wrongClients = []struct {
 	{"retries a lost term as the same holder", client(slips{sameIdentity: true}), Options{}, []string{"identity/new-incarnation-after-each-term"}},
 	{"has no nonce", client(slips{noNonce: true}), Options{}, []string{"identity/two-processes-differ"}},
 	{"is revived by a late answer", client(slips{revive: true}), Options{}, []string{"belief/not-revived-by-a-late-answer"}},
-	{"takes a grant of another token for a renewal", client(slips{anyToken: true}), Options{}, []string{"belief/one-term-one-token"}},
+	{"takes a grant of another token for a renewal", client(slips{anyToken: true}), Options{}, []string{"belief/one-term-one-token", randomName}},
 	{"never renews", client(slips{neverRenew: true}), Options{}, []string{"renew/in-time"}},
 	{"renews at the TTL", client(slips{renewAtTTL: true}), Options{}, []string{"renew/in-time"}},
 	{"renews once in a window", client(slips{renewLate: true}), Options{}, []string{"renew/survives-a-lost-renewal"}},
 	{"takes no account of drift", client(slips{ignoreDrift: true}), Options{}, []string{"belief/ends-with-a-fast-store-clock"}},
 	{"takes no account of the TTL granted", client(slips{ignoreGrantedTTL: true}), Options{}, []string{"belief/grant-with-a-shorter-ttl"}},
 	{"leads on a late grant", client(slips{leadLate: true}), Options{}, []string{"belief/late-grant-is-no-lead"}},
-	{"re-reads the token", client(slips{rereadToken: true}), Options{}, []string{"renew/carries-the-granted-token", "release/under-its-own-token"}},
+	{"re-reads the token", client(slips{rereadToken: true}), Options{}, []string{"renew/carries-the-granted-token", "release/under-its-own-token", randomName}},
 	{"gives up at an error", client(slips{giveUp: true}), Options{}, []string{"acquire/keeps-campaigning"}},
 	{"returns after a term", client(slips{exit: true}), Options{}, []string{"acquire/keeps-campaigning"}},
 	{"asks without pause", client(slips{noPause: true}), Options{}, []string{"acquire/waits-between-attempts"}},
@@ -50,6 +51,9 @@ func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
 			var convicted []string
 			w.o.Plans = 25
 			for _, c := range Checks(w.start, w.o, kit.Effort{Seed: 1}) {
+				if c.Name == randomName && !slices.Contains(w.convicts, randomName) && os.Getenv("FENCEPOST_LONG") == "" {
+					continue // minimising takes its time
+				}
 				out := c.Run(t)
 				if f := out.Failure; f != nil {
 					convicted = append(convicted, c.Name)

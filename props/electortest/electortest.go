@@ -89,7 +89,8 @@ type Options struct {
 	// leads.
 	Fences bool
 	// Plans is how many random plans the quick mode plays, and the long mode a
-	// hundred times as many. Default 100.
+	// hundred times as many; fewer where a client makes very many calls.
+	// Default 100.
 	Plans int
 
 	// patience is how many tenths of a second of real time may pass in one

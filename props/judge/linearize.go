@@ -71,10 +71,12 @@ func stretch(d, ppb int64) (int64, bool) {
 // witnessed settles the outcomes that clients do not know but the observer
 // does, who sees what arrives at the store and what leaves it: a request that
 // never arrived had no effect, and an answer that was lost is recorded where it
-// left. Dozens of unknown outcomes would make each check take seconds.
+// left. Dozens of unknown outcomes would make each check take seconds. And a grant
+// for less than was asked for counts as one of what it says.
 func witnessed(events []model.Event) []model.Event {
 	handled, returned := make(map[model.Msg]bool), make(map[model.Msg]bool)
-	alive := [model.MaxNodes]int{} // position of the last crash
+	less := make(map[model.Msg]int64) // the TTLs of grants that were shorter
+	alive := [model.MaxNodes]int{}    // position of the last crash
 	invoked := make(map[model.Msg]int)
 	for i := range events {
 		switch e := &events[i]; e.Kind {
@@ -84,6 +86,9 @@ func witnessed(events []model.Event) []model.Event {
 			alive[e.Node] = i
 		case model.KindHandle:
 			handled[e.Req] = true
+			if e.Code == model.CodeGranted && 0 < e.Remaining && e.Remaining < e.TTL {
+				less[e.Req] = e.Remaining
+			}
 		case model.KindReturn:
 			if at, ok := invoked[e.Req]; ok && at >= alive[e.Node] {
 				returned[e.Req] = true
@@ -93,6 +98,9 @@ func witnessed(events []model.Event) []model.Event {
 	out := make([]model.Event, 0, len(events)+16)
 	for i := range events {
 		e := events[i]
+		if ttl, ok := less[e.Req]; ok && e.Kind == model.KindInvoke {
+			e.TTL = ttl
+		}
 		switch {
 		case e.Kind == model.KindInvoke && !handled[e.Req]:
 			continue
@@ -101,6 +109,9 @@ func witnessed(events []model.Event) []model.Event {
 				continue
 			}
 			e.Kind, e.Node, e.Peer, e.Copy = model.KindInvoke, e.Peer, e.Node, false
+			if ttl, ok := less[e.Req]; ok {
+				e.TTL = ttl
+			}
 		case e.Kind == model.KindHandle && !returned[e.Req]:
 			out = append(out, e)
 			e.Kind, e.Node, e.Peer = model.KindReturn, e.Peer, e.Node

@@ -80,3 +80,25 @@ func TestAViolatedHistoryNamesTheAnswer(t *testing.T) {
 		t.Errorf("what is right is explained as %q", why)
 	}
 }
+
+// A grant for less than was asked for lapses when it says.
+func TestAGrantCountsForWhatItSays(t *testing.T) {
+	const sec = int64(time.Second)
+	cfg := sim.Config{Clients: 1}
+	owner := func(n model.Node) model.Owner { return model.Owner{Node: n, Seq: 1} }
+	acquired := func(n model.Node, at, ttl, remaining int64, token uint64) []model.Event {
+		e := model.Event{At: at, Kind: model.KindInvoke, Node: n, Peer: sim.StoreNode, Op: model.OpAcquire, Owner: owner(n), TTL: ttl, Req: model.Msg{Action: int32(token)}}
+		h := e
+		h.Kind, h.Node, h.Peer, h.Code, h.Token, h.Holder, h.Remaining = model.KindHandle, sim.StoreNode, n, model.CodeGranted, token, owner(n), remaining
+		return []model.Event{e, h}
+	}
+	for _, c := range []struct {
+		at   int64 // of the next grant, after one of 15 s where 20 s were asked for
+		want linearizability.Result
+	}{{15 * sec, linearizability.Holds}, {15*sec - 1, linearizability.Violated}} {
+		events := append(acquired(sim.RawNode(0), 0, 20*sec, 15*sec, 1), acquired(sim.RawNode(1), c.at, sec, sec, 2)...)
+		if got := judge.Linearize(events, &cfg, model.Promise{}); got != c.want {
+			t.Errorf("the next grant after %v: %v, want %v", time.Duration(c.at), got, c.want)
+		}
+	}
+}

@@ -163,6 +163,7 @@ func TestTheEventThatBrokeItIsFound(t *testing.T) {
 		{Invariant: model.BeliefOwnership, At: 2, Action: 2, Node: 4}:    1,
 		{Invariant: model.Lockstep, At: 2, Action: 2, Node: 1}:           6,
 		{Invariant: model.Linearizability, At: 2, Action: 2}:             7,
+		{Invariant: model.Linearizability, At: 2, Action: 2, Node: 1}:    6,
 		{Invariant: model.Availability, At: 3, Action: 9}:                7, // nothing happened then: the last before
 		{Invariant: model.Availability, At: -1, Action: 9}:               0,
 		{Invariant: model.Availability, At: 99, Action: 9}:               8,

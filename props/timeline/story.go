@@ -239,8 +239,8 @@ func breaks(e *model.Event, v model.Violation) bool {
 		return e.Kind == model.KindHandle && e.Code == model.CodeValue
 	case model.Lockstep:
 		return e.Kind == model.KindHandle && e.Node == v.Node
-	case model.Linearizability:
-		return e.Kind == model.KindHandle
+	case model.Linearizability: // without a node, nobody knows which answer
+		return v.Node != 0 && e.Kind == model.KindHandle && e.Node == v.Node
 	}
 	return false
 }
