@@ -31,6 +31,9 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // open is called for each process of the store: once for each script, and
 // again after each simulated crash, with the same durable state. The store's
 // only time must be that of its [Env]; its only memory, what it finds there.
+// A store with a Close method is closed at a crash too, so that the next process
+// finds no lock of the last one. What Close writes, a crash would lose: let it
+// write nothing, or that goes unnoticed.
 //
 // A failure says which rule was broken, by what, and where the counterexample
 // was written: below testdata/fencepost in the directory of the test, to be
