@@ -99,6 +99,13 @@ func TestNothingIsLeftBehindWhereAProcessCannotBeOpened(t *testing.T) {
 	}
 }
 
+func TestAStoreOfTooFewFunctionsIsNone(t *testing.T) {
+	var setup *kit.SetupError
+	if err := kit.Attempt(func() { kit.Funcs{}.Store() }); !errors.As(err, &setup) || !strings.Contains(err.Error(), "Release") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Instants of two processes must not be comparable by accident: a store that
 // compares them has to be noticed, whether its clock came back higher or lower.
 func TestEachProcessHasAClockOfItsOwn(t *testing.T) {
