@@ -45,8 +45,9 @@ func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T]
 // from that of those around it: no instant of one means anything to the next.
 func (l *Lab[T]) boot() {
 	l.boots++
-	n := time.Duration(l.boots % 1000) // or after many boots it would overflow
-	l.born = n * 1_000_003 * time.Second
+	n := time.Duration(l.boots % 200) // or after many boots it would overflow
+	// Beyond 2^53 ns, where a float64 has no room for a nanosecond any more.
+	l.born = n * 10_000_019 * time.Second
 	if l.boots%2 == 0 {
 		l.born = n * time.Second // a clock that starts low, as after a reboot
 	}
