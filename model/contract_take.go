@@ -133,7 +133,7 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	switch {
 	case a.Holder != q.Owner:
 		return RuleGrantHolder
-	case a.TTL <= 0 || a.TTL > keeps:
+	case a.TTL <= 0 || a.TTL > c.mayGrant(q):
 		return RuleGrantTTL
 	}
 	sure, may := saturate(t, a.TTL), saturate(saturate(t, keeps), c.Promise.Late)
@@ -149,6 +149,16 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	c.said, c.kept = max(c.said, a.TTL), max(c.kept, keeps)
 	c.began, c.promised = t, saturate(t, a.TTL)
 	return c.remaining(t, a, false)
+}
+
+// mayGrant is the longest TTL that a grant of what q asks for may name: what the
+// store keeps of it, or what is left of a tenure that has longer.
+func (c *Contract) mayGrant(q *Ask) int64 {
+	keeps := c.Promise.keeps(q.TTL)
+	if q.Owner == c.owner && c.mustHold(q.At) {
+		return max(keeps, c.sure-q.At)
+	}
+	return keeps
 }
 
 func (c *Contract) renewed(q *Ask, a *Said) Rule {
@@ -255,7 +265,7 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return anyRule
 	}
 	if a.Holder != (Owner{}) {
-		if mine || !c.canHold(t) || a.Holder != c.owner || a.Token != 0 && a.Token != c.token {
+		if mine || !c.canHold(t) || a.Holder != c.owner || !c.mayBeLatest(a.Token) {
 			return RuleNamesHolder
 		}
 		r := c.remaining(t, a, false)
@@ -263,7 +273,7 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return r
 	}
 	switch {
-	case a.Token != 0 && a.Token != c.token:
+	case !c.mayBeLatest(a.Token):
 		return RuleNamesHolder
 	case a.Remaining != 0:
 		return RuleRemaining
@@ -306,5 +316,12 @@ func (c *Contract) get(q *Ask, a *Said) Rule {
 	default:
 		return anyRule
 	}
-	return unless(a.Holder == Owner{} && (a.Token == 0 || a.Token == c.token), RuleGet)
+	return unless(a.Holder == Owner{} && c.mayBeLatest(a.Token), RuleGet)
+}
+
+// mayBeLatest reports whether a store may say that token is the last one issued;
+// 0 says nothing. Where tokens only rise they may
+// be drawn from what other leases draw from too, and the last one be another's.
+func (c *Contract) mayBeLatest(token uint64) bool {
+	return token == 0 || token == c.token || c.Promise.Tokens == TokensRising && token > c.token
 }

@@ -79,18 +79,29 @@ func (d *disk) directory() string {
 }
 
 func (d *disk) keep(name string, make func() any) any {
+	if v, ok := d.find(name); ok {
+		return v
+	}
+	v := make() // which may ask for the directory, or for something else that is kept
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v, ok := d.kept[name]
-	if !ok {
-		v = make()
-		if d.kept == nil {
-			d.kept = map[string]any{}
-		}
-		d.kept[name] = v
-		d.names = append(d.names, name)
+	if first, ok := d.kept[name]; ok {
+		close(v)
+		return first
 	}
+	if d.kept == nil {
+		d.kept = map[string]any{}
+	}
+	d.kept[name] = v
+	d.names = append(d.names, name)
 	return v
+}
+
+func (d *disk) find(name string) (v any, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v, ok = d.kept[name]
+	return v, ok
 }
 
 // discard closes what is kept, latest first, and removes the directory.

@@ -29,7 +29,14 @@ type Funcs struct {
 }
 
 // Store is f as a lease.Store, whose refusals have no details.
-func (f Funcs) Store() lease.Store { return &funcs{f} }
+// Without Acquire, Renew or Release there is no store, which ends the check as
+// [Env.Fatal] does.
+func (f Funcs) Store() lease.Store {
+	if f.Acquire == nil || f.Renew == nil || f.Release == nil {
+		panic(&SetupError{errors.New("Funcs needs all of Acquire, Renew and Release: one is nil")})
+	}
+	return &funcs{f}
+}
 
 type funcs struct{ f Funcs }
 

@@ -56,6 +56,56 @@ func TestDurableStateAndNothingElseSurvivesACrash(t *testing.T) {
 	}
 }
 
+func TestWhatIsKeptMayBeMadeOfTheDirectoryAndOfWhatElseIsKept(t *testing.T) {
+	var path string
+	lab := kit.NewLab(func(e kit.Env) *thing {
+		path = kit.Durable(e, "path", func() string {
+			return filepath.Join(e.Dir(), kit.Durable(e, "name", func() string { return "rows" }))
+		})
+		return &thing{env: e}
+	}, nil)
+	defer lab.Close()
+	if want := filepath.Join(lab.Thing().env.Dir(), "rows"); path != want {
+		t.Errorf("kept %q, want %q", path, want)
+	}
+}
+
+func TestNothingIsLeftBehindWhereAProcessCannotBeOpened(t *testing.T) {
+	var dirs []string
+	open := func(at int) func(kit.Env) *thing {
+		return func(e kit.Env) *thing {
+			dirs = append(dirs, e.Dir())
+			if len(dirs) == at {
+				e.Fatal(errors.New("no server"))
+			}
+			return &thing{env: e}
+		}
+	}
+	for at, lives := range []func(){
+		func() { kit.NewLab(open(1), nil) },
+		func() {
+			lab := kit.NewLab(open(2), nil)
+			defer lab.Close()
+			lab.Restart()
+		},
+	} {
+		dirs = nil
+		if err := kit.Attempt(lives); err == nil || len(dirs) != at+1 {
+			t.Fatalf("%d: %v, in %q", at, err, dirs)
+		}
+		if _, err := os.Stat(dirs[at]); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%d: the directory is left behind: %v", at, err)
+		}
+	}
+}
+
+func TestAStoreOfTooFewFunctionsIsNone(t *testing.T) {
+	var setup *kit.SetupError
+	if err := kit.Attempt(func() { kit.Funcs{}.Store() }); !errors.As(err, &setup) || !strings.Contains(err.Error(), "Release") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Instants of two processes must not be comparable by accident: a store that
 // compares them has to be noticed, whether its clock came back higher or lower.
 func TestEachProcessHasAClockOfItsOwn(t *testing.T) {

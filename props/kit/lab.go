@@ -22,6 +22,7 @@ type Lab[T any] struct {
 	born   time.Duration // the reading at which the process was born
 	cancel context.CancelFunc
 	thing  T
+	runs   bool // there is a thing
 	boots  int
 	steady bool // see SteadyClock
 	log    log
@@ -32,6 +33,11 @@ type Lab[T any] struct {
 // *[SetupError] where open gives up; [Attempt] turns that into an error.
 func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T] {
 	l := &Lab[T]{open: open, wrap: wrap}
+	defer func() {
+		if !l.runs { // nobody gets the lab to close it
+			l.Close()
+		}
+	}()
 	l.boot()
 	return l
 }
@@ -46,8 +52,9 @@ func (l *Lab[T]) SteadyClock(on bool) { l.steady = on }
 // to the next.
 func (l *Lab[T]) boot() {
 	l.boots++
-	n := time.Duration(l.boots % 1000) // or after many boots it would overflow
-	l.born = n * 1_000_003 * time.Second
+	n := time.Duration(l.boots % 200) // or after many boots it would overflow
+	// Beyond 2^53 ns, where a float64 has no room for a nanosecond any more.
+	l.born = n * 10_000_019 * time.Second
 	if l.boots%2 == 0 {
 		l.born = n * time.Second // a clock that starts low, as after a reboot
 	}
@@ -63,6 +70,7 @@ func (l *Lab[T]) boot() {
 	l.cancel = cancel
 	env := Env{Clock: clk, Context: ctx, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: timeless})), disk: &l.disk}
 	l.thing = l.open(env)
+	l.runs = true
 }
 
 // Thing is the running process's store or storage.
@@ -99,16 +107,18 @@ func (l *Lab[T]) Restart() {
 
 func (l *Lab[T]) crash() {
 	l.cancel()
+	if !l.runs {
+		return // it died, and the next one could not be opened
+	}
 	thing := l.thing
-	// A process that dies dies once, also where the next one cannot be opened.
-	l.thing = *new(T)
+	l.thing, l.runs = *new(T), false
 	close(any(thing))
 }
 
 // Close ends the process and discards its durable state.
 func (l *Lab[T]) Close() {
+	defer l.disk.discard() // also where the thing panics
 	l.crash()
-	l.disk.discard()
 }
 
 // Log is the end of what the processes logged.
