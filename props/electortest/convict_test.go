@@ -1,10 +1,13 @@
 package electortest
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"fencepost/impl/lease"
 	"fencepost/props/kit"
 )
 
@@ -28,6 +31,7 @@ var wrongClients = []struct {
 	{"has no nonce", client(slips{noNonce: true}), Options{}, []string{"identity/two-processes-differ"}},
 	{"is revived by a late answer", client(slips{revive: true}), Options{}, []string{"belief/not-revived-by-a-late-answer"}},
 	{"takes a grant of another token for a renewal", client(slips{anyToken: true}), Options{}, []string{"belief/one-term-one-token"}},
+	{"leads in the lock delay", client(slips{leadOnDelay: true}), Options{}, []string{"belief/only-what-was-granted"}},
 	{"never renews", client(slips{neverRenew: true}), Options{}, []string{"renew/in-time"}},
 	{"renews at the TTL", client(slips{renewAtTTL: true}), Options{}, []string{"renew/in-time"}},
 	{"renews once in a window", client(slips{renewLate: true}), Options{}, []string{"renew/survives-a-lost-renewal"}},
@@ -65,6 +69,55 @@ func TestEachWrongClientIsConvictedByTheCheckThatNamesItsMistake(t *testing.T) {
 			for _, name := range w.convicts {
 				if !slices.Contains(convicted, name) {
 					t.Errorf("not convicted by %s, but by %q", name, convicted)
+				}
+			}
+		})
+	}
+}
+
+// looksFirst asks who holds the lease before it acquires it.
+type looksFirst struct{ lease.Store }
+
+func (s looksFirst) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
+	o, err := s.Get(ctx, resource)
+	if err != nil {
+		return lease.Grant{}, err
+	}
+	if !o.Holder.IsZero() && o.Holder != holder {
+		return lease.Grant{}, &lease.HeldError{Resource: resource, Holder: o.Holder, Token: o.Token, Remaining: o.Remaining}
+	}
+	return s.Store.Acquire(ctx, resource, holder, ttl)
+}
+
+func TestWhateverElseAClientAsksOrWaitsForItIsConvicted(t *testing.T) {
+	for name, as := range map[string]func(func(Env) Candidate) func(Env) Candidate{
+		"looks first": func(start func(Env) Candidate) func(Env) Candidate {
+			return func(env Env) Candidate {
+				env.Store = looksFirst{env.Store}
+				return start(env)
+			}
+		},
+		"begins late": func(start func(Env) Candidate) func(Env) Candidate {
+			return func(env Env) Candidate {
+				c := start(env)
+				run := c.Run
+				c.Run = func(ctx context.Context) error {
+					pause(ctx, env.Config.Retry())
+					return run(ctx)
+				}
+				return c
+			}
+		},
+		"fences": func(start func(Env) Candidate) func(Env) Candidate { return start },
+	} {
+		t.Run(name, func(t *testing.T) {
+			passes(t, as(client(slips{})), Options{Fences: name == "fences", Plans: 10})
+			for _, w := range wrongClients {
+				w.o.Fences, w.o.Plans = w.o.Fences || name == "fences", 1
+				for _, c := range Checks(as(w.start), w.o, kit.Effort{Seed: 1}) {
+					if c.Name == w.convicts[0] && c.Run(t).Failure == nil {
+						t.Errorf("%s: not convicted by %s", w.name, c.Name)
+					}
 				}
 			}
 		})

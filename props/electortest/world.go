@@ -87,8 +87,10 @@ type event struct {
 // call is one request of a process.
 type call struct {
 	proc   *process
-	n      int // among those of its slot
-	serial int // among all, from 1
+	n      int  // among those of its slot
+	claim  int  // how many acquires and renewals of its slot came before it
+	led    bool // its slot has led before
+	serial int  // among all, from 1
 	op     lease.Op
 	holder lease.Holder
 	token  lease.Token
@@ -258,8 +260,11 @@ const flood = 100
 // take lets a request that was made go its way.
 func (w *world) take(c *call) {
 	s := &w.slots[c.proc.slot]
-	c.n = s.calls
+	c.n, c.claim, c.led = s.calls, s.claims, s.led
 	s.calls++
+	if c.claims() {
+		s.claims++
+	}
 	w.calls++
 	c.serial = w.calls
 	if s.pulse != w.now() || s.pulses == 0 {
