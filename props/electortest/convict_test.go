@@ -149,3 +149,54 @@ func TestAClientThatNeverReleasesPassesIfItSaysSo(t *testing.T) {
 func TestAFencingClientPasses(t *testing.T) {
 	passes(t, client(slips{}), Options{Fences: true, Plans: 30})
 }
+
+func TestIsLeaderAnswersByItself(t *testing.T) {
+	asking := func(isLeader func(Env) bool) func(Env) Candidate {
+		return func(env Env) Candidate {
+			c := client(slips{})(env)
+			c.IsLeader = func() bool { return isLeader(env) }
+			return c
+		}
+	}
+	for name, start := range map[string]func(Env) Candidate{
+		"calls the store": asking(func(env Env) bool {
+			o, err := env.Store.Get(context.Background(), env.Resource)
+			return err == nil && o.Holder.Nonce == env.Nonce
+		}),
+		"takes 1s": asking(func(Env) bool {
+			time.Sleep(time.Second)
+			return false
+		}),
+		"does not return": func(env Env) Candidate {
+			asked, leads := make(chan chan bool), false // a loop's own
+			return Candidate{
+				Run: func(ctx context.Context) error {
+					me := lease.Holder{Node: env.Node, Seq: 1, Nonce: env.Nonce}
+					for {
+						select {
+						case a := <-asked:
+							a <- leads
+						case <-time.After(env.Config.Retry()):
+							_, err := env.Store.Acquire(ctx, env.Resource, me, env.Config.TTL)
+							leads = err == nil
+						case <-ctx.Done():
+							return nil
+						}
+					}
+				},
+				IsLeader: func() bool {
+					a := make(chan bool)
+					asked <- a
+					return <-a
+				},
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := Checks(start, Options{patience: 5}, kit.Effort{Seed: 1})[0].Run(t).Failure
+			if f == nil || f.Rule != rules[kindStuck].name || !strings.Contains(f.What, name) {
+				t.Errorf("came to %+v", f)
+			}
+		})
+	}
+}

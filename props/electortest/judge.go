@@ -109,7 +109,7 @@ func (w *world) observe() {
 		}
 		w.mu.Unlock()
 		// Not with the lock: it is the client's code.
-		leader := p.cand.IsLeader != nil && p.cand.IsLeader()
+		leader := w.asks(p)
 		w.believe(p, leader, live)
 		if returned && !p.gone {
 			w.leaves(p, working)
@@ -118,6 +118,30 @@ func (w *world) observe() {
 			w.fail(kindAfterRun, p, fmt.Sprintf("%s still leads after its Run has returned", w.subject(p)))
 		}
 	}
+}
+
+// asks asks p whether it leads. Nothing else happens meanwhile: whoever calls
+// the store now does so to answer.
+func (w *world) asks(p *process) (leader bool) {
+	if p.cand.IsLeader == nil {
+		return false
+	}
+	at := w.now()
+	w.asking.Store(true)
+	leader = p.cand.IsLeader()
+	w.asking.Store(false)
+	how, called := "", w.called.Swap(false)
+	switch took := w.now() - at; {
+	case took > 0:
+		how = fmt.Sprintf("takes %v to answer", took)
+	case called:
+		how = "calls the store to answer"
+	default:
+		return leader
+	}
+	p.cand.IsLeader = nil // or each look at it would take as long
+	w.fail(kindStuck, p, fmt.Sprintf("IsLeader of %s %s", w.subject(p), how))
+	return false
 }
 
 func (w *world) believe(p *process, leader bool, live []lease.Token) {

@@ -20,6 +20,9 @@ const rivalNode = "rival"
 // errLost is what a call fails with whose request or answer was lost.
 var errLost = errors.New("connection reset by peer")
 
+// errAsked is what IsLeader gets of the store.
+var errAsked = errors.New("no call of the store while IsLeader answers")
+
 // port is the store and the storage as one process reaches them.
 type port struct {
 	w *world
@@ -86,6 +89,11 @@ func (w *world) admit(token lease.Token) error {
 func (s port) do(ctx context.Context, c *call) answer {
 	if err := ctx.Err(); err != nil {
 		return answer{err: fmt.Errorf("nothing sent: %w", err)}
+	}
+	if s.w.asking.Load() {
+		// Nobody would take it before there is an answer.
+		s.w.called.Store(true)
+		return answer{err: errAsked}
 	}
 	c.proc, c.ctx, c.sent = s.p, ctx, s.w.now()
 	c.taken, c.reply = make(chan struct{}), make(chan answer, 1)

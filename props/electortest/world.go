@@ -70,6 +70,9 @@ type world struct {
 	ending  bool        // nothing is judged any more
 	enough  func() bool // ends run early; nil: never
 
+	asking atomic.Bool // an IsLeader is running
+	called atomic.Bool // the store was called meanwhile
+
 	mu       sync.Mutex // guards what the clients' goroutines share with the onlooker's:
 	inbox    []*call
 	stopping []*work // whose context has ended, and which linger from now on
