@@ -89,14 +89,15 @@ func (c *conformance) run(t tester) {
 }
 
 // groups parts the checks by what comes before the first slash of their names,
-// in order.
+// in the order in which the groups begin. A group is one subtest: go test would
+// give a second one of its name another.
 func groups(checks []check) (out [][]check) {
-	for i, c := range checks {
-		if i == 0 || groupOf(c) != groupOf(checks[i-1]) {
-			out = append(out, nil)
+	for _, c := range checks {
+		i := slices.IndexFunc(out, func(group []check) bool { return groupOf(group[0]) == groupOf(c) })
+		if i < 0 {
+			i, out = len(out), append(out, nil)
 		}
-		last := &out[len(out)-1]
-		*last = append(*last, c)
+		out[i] = append(out[i], c)
 	}
 	return out
 }
