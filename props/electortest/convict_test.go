@@ -200,3 +200,15 @@ func TestIsLeaderAnswersByItself(t *testing.T) {
 		})
 	}
 }
+
+func TestAClientOfAnotherLeaseIsUnknown(t *testing.T) {
+	start := func(env Env) Candidate {
+		env.Resource = "locks/" + env.Resource
+		return client(slips{})(env)
+	}
+	for _, c := range Checks(start, Options{Plans: 1}, kit.Effort{Seed: 1}) {
+		if out := c.Run(t); out.Failure != nil || !strings.Contains(out.Unknown, "locks/orders") {
+			t.Errorf("%s: came to %+v", c.Name, out)
+		}
+	}
+}

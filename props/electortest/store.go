@@ -34,22 +34,22 @@ var (
 	_ fence.KV    = port{}
 )
 
-func (s port) Acquire(ctx context.Context, _ string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	a := s.do(ctx, &call{op: lease.OpAcquire, holder: holder, ttl: ttl})
+func (s port) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
+	a := s.do(ctx, &call{resource: resource, op: lease.OpAcquire, holder: holder, ttl: ttl})
 	return a.grant, a.err
 }
 
-func (s port) Renew(ctx context.Context, _ string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	a := s.do(ctx, &call{op: lease.OpRenew, holder: holder, token: token, ttl: ttl})
+func (s port) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
+	a := s.do(ctx, &call{resource: resource, op: lease.OpRenew, holder: holder, token: token, ttl: ttl})
 	return a.grant, a.err
 }
 
-func (s port) Release(ctx context.Context, _ string, holder lease.Holder, token lease.Token) error {
-	return s.do(ctx, &call{op: lease.OpRelease, holder: holder, token: token}).err
+func (s port) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
+	return s.do(ctx, &call{resource: resource, op: lease.OpRelease, holder: holder, token: token}).err
 }
 
-func (s port) Get(ctx context.Context, _ string) (lease.Observation, error) {
-	a := s.do(ctx, &call{op: lease.OpGet})
+func (s port) Get(ctx context.Context, resource string) (lease.Observation, error) {
+	a := s.do(ctx, &call{resource: resource, op: lease.OpGet})
 	return a.seen, a.err
 }
 

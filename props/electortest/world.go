@@ -89,17 +89,18 @@ type event struct {
 
 // call is one request of a process.
 type call struct {
-	proc   *process
-	n      int  // among those of its slot
-	claim  int  // how many acquires and renewals of its slot came before it
-	led    bool // its slot has led before
-	serial int  // among all, from 1
-	op     lease.Op
-	holder lease.Holder
-	token  lease.Token
-	ttl    time.Duration
-	sent   time.Duration
-	ctx    context.Context
+	proc     *process
+	n        int    // among those of its slot
+	claim    int    // how many acquires and renewals of its slot came before it
+	led      bool   // its slot has led before
+	serial   int    // among all, from 1
+	resource string // empty: of the storage
+	op       lease.Op
+	holder   lease.Holder
+	token    lease.Token
+	ttl      time.Duration
+	sent     time.Duration
+	ctx      context.Context
 
 	taken   chan struct{} // closed once fate is known
 	reply   chan answer
@@ -276,6 +277,9 @@ func (w *world) take(c *call) {
 	s.pulses++
 	if !w.calm && w.fate != nil {
 		c.fate = w.fate(c)
+	}
+	if c.resource != "" && c.resource != resource && w.unknown == "" {
+		w.unknown = fmt.Sprintf("%s asks for the lease %q, and there is only Env.Resource, %q", w.subject(c.proc), c.resource, resource)
 	}
 	w.judgeCall(c)
 	if s.pulses > flood {
