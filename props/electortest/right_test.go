@@ -183,20 +183,38 @@ func TestAClientThatTakesTheFirstOfSeveralAnswersPasses(t *testing.T) {
 	passes(t, newHedged, Options{Plans: 100})
 }
 
-// The second acquire lands after the grant that the first one got was deleted.
-func TestAGrantThatNobodyWaitsForEndsNoTerm(t *testing.T) {
+// What an answer says that the client need not have looked at convicts nobody.
+func TestAnAnswerThatNobodyWaitsForEndsNoTerm(t *testing.T) {
 	o := Options{}.withDefaults()
 	T := o.Config.TTL
-	r := play(t, setup{start: newHedged, o: o, clients: 1, judges: anywhere, fate: func(c *call) fate {
-		switch c.claim {
-		case 0:
-			return fate{Answer: T * 15 / 100}
-		case 1:
-			return fate{Request: T / 5, Before: upsetDelete}
-		}
-		return fate{}
-	}}, func(w *world) { w.run(T) })
-	if r.breach != nil || r.terms == 0 {
-		t.Errorf("%d terms, and %+v\n%s", r.terms, r.breach, strings.Join(r.tale.story(), "\n"))
+	for name, c := range map[string]struct {
+		fates  [3]fate // of the first acquires and renewals
+		script func(*world)
+	}{
+		"a second acquire is granted anew": {
+			[3]fate{{Answer: T * 15 / 100}, {Request: T / 5, Before: upsetDelete}}, func(*world) {}},
+		"a second acquire is refused": {
+			[3]fate{{Answer: T * 15 / 100}, {Request: T / 5}}, func(w *world) {
+				w.run(T * 16 / 100)
+				w.deleteLease()
+				w.rivalAcquires()
+			}},
+		"a renewal that was given up is refused": {
+			[3]fate{{}, {Answer: T * 3 / 10, Deaf: true, Before: upsetDelete}, cut(T)}, func(*world) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := play(t, setup{start: newHedged, o: o, clients: 1, judges: anywhere, fate: func(call *call) fate {
+				if call.claims() && call.claim < len(c.fates) {
+					return c.fates[call.claim]
+				}
+				return fate{}
+			}}, func(w *world) {
+				c.script(w)
+				w.run(T)
+			})
+			if r.breach != nil || r.terms == 0 {
+				t.Errorf("%d terms, and %+v\n%s", r.terms, r.breach, strings.Join(r.tale.story(), "\n"))
+			}
+		})
 	}
 }

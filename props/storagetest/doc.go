@@ -22,6 +22,7 @@
 // it may pass. Nor are two processes of a storage ever run at once: one that
 // keeps the highest token in its own memory, in front of a database that it
 // shares, passes if it finds it again after a restart, and a second process
-// would admit what the first one bars. What no run shows, a review must: the comparison and the write
-// belong under one lock, in one statement or in one transaction.
+// would admit what the first one bars. What no run shows, a review must: the
+// comparison and the write belong under one lock, in one statement or in one
+// transaction.
 package storagetest
