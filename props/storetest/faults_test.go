@@ -73,6 +73,12 @@ func faults() []fault {
 			}
 			return r
 		})},
+		{name: "tokens have 8 bits", check: "rules/next-token-over-many-turns", handle: after(acq, lease.CodeGranted, func(_ time.Duration, before, r row, rep *lease.Reply) row {
+			if r.Token == 256 {
+				r.Token, rep.Token = 1, 1
+			}
+			return r
+		})},
 		{name: "a free row is purged after a month", check: "rules/next-token-weeks-after-a-release", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
 			if r.Status == lease.Free && r.Token > 0 && now-r.Expires > month {
 				r = row{}
@@ -535,6 +541,18 @@ func faults() []fault {
 		{name: "holders compare without nonces", check: "malformed/holder-with-another-nonce", handle: sameHolder(func(a, b lease.Holder) bool { return a.Node == b.Node && a.Seq == b.Seq })},
 		{name: "nonces are floating point", check: "malformed/holder-with-a-nonce-of-64-bits", handle: sameHolder(func(a, b lease.Holder) bool {
 			return a.Node == b.Node && a.Seq == b.Seq && float64(a.Nonce) == float64(b.Nonce)
+		})},
+		{name: "nonces have 32 bits", check: "malformed/holder-with-a-nonce-of-other-upper-32-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Seq == b.Seq && uint32(a.Nonce) == uint32(b.Nonce)
+		})},
+		{name: "sequence numbers have 8 bits", check: "malformed/holder-with-a-sequence-number-above-8-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Nonce == b.Nonce && uint8(a.Seq) == uint8(b.Seq)
+		})},
+		{name: "sequence numbers have 16 bits", check: "malformed/holder-with-a-sequence-number-above-16-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Nonce == b.Nonce && uint16(a.Seq) == uint16(b.Seq)
+		})},
+		{name: "sequence numbers have 32 bits", check: "malformed/holder-with-a-sequence-number-above-32-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Nonce == b.Nonce && uint32(a.Seq) == uint32(b.Seq)
 		})},
 		{name: "TTLs wrap around", check: "malformed/acquire-for-the-largest-ttl", handle: after(acq, lease.CodeGranted, func(now time.Duration, _, r row, rep *lease.Reply) row {
 			r.Expires = now + rep.TTL
