@@ -279,3 +279,10 @@ func TestPlainFunctionsAreAStore(t *testing.T) {
 		t.Error("Close is not passed on")
 	}
 }
+
+func TestALongLineOfTheLogIsCut(t *testing.T) {
+	f := kit.Failure{Rule: "r", What: "w", Log: strings.Repeat("x", 10_000)}
+	if got := f.Text(nil, ""); len(got) > 300 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
