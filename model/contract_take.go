@@ -133,7 +133,7 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	switch {
 	case a.Holder != q.Owner:
 		return RuleGrantHolder
-	case a.TTL <= 0 || a.TTL > keeps:
+	case a.TTL <= 0 || a.TTL > c.mayGrant(q):
 		return RuleGrantTTL
 	}
 	sure, may := saturate(t, a.TTL), saturate(saturate(t, keeps), c.Promise.Late)
@@ -149,6 +149,16 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	c.said, c.kept = max(c.said, a.TTL), max(c.kept, keeps)
 	c.began, c.promised = t, saturate(t, a.TTL)
 	return c.remaining(t, a, false)
+}
+
+// mayGrant is the longest TTL that a grant of what q asks for may name: what the
+// store keeps of it, or what is left of a tenure that has longer.
+func (c *Contract) mayGrant(q *Ask) int64 {
+	keeps := c.Promise.keeps(q.TTL)
+	if q.Owner == c.owner && c.mustHold(q.At) {
+		return max(keeps, c.sure-q.At)
+	}
+	return keeps
 }
 
 func (c *Contract) renewed(q *Ask, a *Said) Rule {

@@ -116,6 +116,8 @@ func excused(q Ask, a, m Said) bool {
 		return true // true of whoever does not hold it
 	case m.TTL < a.TTL && m.TTL > 0:
 		return true // a store may cap TTLs
+	case m.TTL > a.TTL && m.TTL <= a.Remaining:
+		return true // or say what is left of a tenure that has longer
 	case m.Token == 0 && a.Token != 0 && (a.Code == CodeReleased || a.Code == CodeDelayed || a.Code == CodeFree || lapsedOrLost(a.Code)):
 		return true // not said
 	case m.Remaining == 0 && a.Remaining != 0 && (a.Code == CodeGranted || lapsedOrLost(a.Code)):

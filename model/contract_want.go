@@ -12,8 +12,8 @@ func (c *Contract) breach(rule Rule, q Ask) Breach {
 	want := c.want(&q)
 	switch rule {
 	case RuleGrantTTL:
-		if keeps := c.Promise.keeps(q.TTL); keeps > 0 {
-			want += fmt.Sprintf("; the grant says a TTL above zero and up to %v", time.Duration(keeps))
+		if most := c.mayGrant(&q); most > 0 {
+			want += fmt.Sprintf("; the grant says a TTL above zero and up to %v", time.Duration(most))
 		}
 	case RuleGrantHolder:
 		want += "; the grant names who asked"

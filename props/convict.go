@@ -115,14 +115,17 @@ func (c *conformance) dir(t tester) string {
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.+-]|^\.+$`)
 
 // groups parts the checks by what comes before the first slash of their names,
-// in order.
+// in the order in which the groups begin.
 func groups(checks []check) (out [][]check) {
-	for i, c := range checks {
-		if i == 0 || groupOf(c) != groupOf(checks[i-1]) {
+	at := map[string]int{}
+	for _, c := range checks {
+		i, begun := at[groupOf(c)]
+		if !begun {
+			i = len(out)
+			at[groupOf(c)] = i
 			out = append(out, nil)
 		}
-		last := &out[len(out)-1]
-		*last = append(*last, c)
+		out[i] = append(out[i], c)
 	}
 	return out
 }

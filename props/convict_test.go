@@ -138,6 +138,9 @@ func TestACounterexampleIsKeptAndReplayedFirst(t *testing.T) {
 	if !strings.Contains(first, `go test -run '^TestMine$/^sub test$/^kept$/^renew-1a2b\.json$'`) || !strings.Contains(first, "error TestMine/sub test/lockstep: ") || !strings.Contains(first, dir+"/renew-1a2b.json") {
 		t.Errorf("the first run says\n%s", first)
 	}
+	if again := `go test -run '^TestMine$/^sub test$/^kept$/^renew-1a2b\.json$'`; !strings.Contains(first, again) {
+		t.Errorf("the first run does not say %s:\n%s", again, first)
+	}
 	if b, err := os.ReadFile(filepath.Join(dir, "renew-1a2b.txt")); err != nil || string(b) != "a longer story\n" {
 		t.Errorf("the timeline beside it: %q, %v", b, err)
 	}

@@ -98,7 +98,18 @@ func (l *Line) refused(err error) *model.Breach {
 		return nil
 	}
 	l.failed(err)
+	if l.senseless() {
+		// Whatever a store calls it, it does not do as such a request asks.
+		l.Said = model.Said{Code: model.CodeInvalid}
+		return nil
+	}
 	return noAnswer(l.Step)
+}
+
+// senseless reports whether the request makes no sense, whatever the state.
+func (l *Line) senseless() bool {
+	do := l.Step.Do
+	return do.hasTTL() && l.Step.TTL <= 0 || do.hasWho() && l.Step.Who == (Who{}) || do.hasToken() && l.Token == 0
 }
 
 func (l *Line) noteStranger(h lease.Holder) {

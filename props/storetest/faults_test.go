@@ -11,6 +11,8 @@ import (
 const (
 	ns  = time.Nanosecond
 	sec = time.Second
+
+	month = 30 * 24 * time.Hour
 )
 
 // faults are one for each check.
@@ -61,6 +63,34 @@ func faults() []fault {
 			if before.Token == r.Token {
 				r.Token++
 				rep.Token++
+			}
+			return r
+		})},
+		{name: "the highest token is that of the highest text", check: "rules/next-token-over-many-turns", handle: after(acq, lease.CodeGranted, func(_ time.Duration, before, r row, rep *lease.Reply) row {
+			if before.Token == 10 && r.Token == 11 {
+				r.Token, rep.Token = 10, 10
+			}
+			return r
+		})},
+		{name: "a free row is purged after a month", check: "rules/next-token-weeks-after-a-release", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status == lease.Free && r.Token > 0 && now-r.Expires > month {
+				r = row{}
+			}
+			r, rep := r.Handle(now, 0, q)
+			if rep.Code == lease.CodeReleased {
+				r.Expires = now
+			}
+			return r, rep
+		}},
+		{name: "a lapsed row is purged after a month", check: "rules/next-token-weeks-after-a-lapse", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status != lease.Free && now-r.Expires > month {
+				r = row{}
+			}
+			return r.Handle(now, 0, q)
+		}},
+		{name: "milliseconds have 32 bits", check: "rules/held-until-the-last-nanosecond-of-weeks", handle: after(acq, lease.CodeGranted, func(now time.Duration, _, r row, rep *lease.Reply) row {
+			if rep.TTL == r.TTL {
+				r.Expires = now + rep.TTL%(1<<32*time.Millisecond)
 			}
 			return r
 		})},

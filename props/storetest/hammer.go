@@ -19,8 +19,8 @@ import (
 
 // hammer calls one store from several goroutines at once, round by round, each
 // round on leases of its own. Time stands still while anybody is inside the
-// store: whether it reads its clock before or after it takes its lock is its
-// own affair, and every answer has an exact instant.
+// store, but for raceOver: whether it reads its clock before or after it takes
+// its lock is its own affair, and every answer has an exact instant.
 type hammer struct {
 	open  script.Open
 	lab   *kit.Lab[lease.Store]
@@ -152,13 +152,25 @@ func (h *hammer) alone(c *call) *call {
 }
 
 // race makes calls at once.
-func (h *hammer) race(calls ...*call) {
+func (h *hammer) race(calls ...*call) { h.together(h.makes(calls)...) }
+
+// raceOver makes calls at once, and lets d pass when all of them have come to
+// their first look at the clock: some see the time before, and some after.
+func (h *hammer) raceOver(d time.Duration, why string, calls ...*call) {
+	h.together(append(h.makes(calls), func() {
+		h.gate.pass()
+		h.story = append(h.story, note{h.step.Add(1), fmt.Sprintf("%v pass: %s", d, why)})
+		h.lab.Clock().Advance(d)
+	})...)
+	h.lab.Settle()
+}
+
+func (h *hammer) makes(calls []*call) (fs []func()) {
 	h.calls = append(h.calls, calls...)
-	fs := make([]func(), len(calls))
-	for i, c := range calls {
-		fs[i] = func() { h.make(c) }
+	for _, c := range calls {
+		fs = append(fs, func() { h.make(c) })
 	}
-	h.together(fs...)
+	return fs
 }
 
 // together runs callers, none of which begins before all are there. A panic of

@@ -332,6 +332,9 @@ func plainRefusal(err error, refusals ...any) error {
 		if err == nil || errors.As(err, r) {
 			return err
 		}
+		if _, ok := r.(**lease.LostError); ok && errors.Is(err, lease.ErrNotHeld) {
+			return &lease.LostError{} // in the words of the store
+		}
 	}
 	return errors.New(clip(err.Error()))
 }

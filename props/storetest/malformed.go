@@ -194,9 +194,10 @@ func (p *probe) senseless(s *request) {
 	if s != nil {
 		p.send(*s, held.Token)
 	}
-	p.advance(p.t.ttl - 1)
+	sure := min(p.t.ttl, held.TTL) // less where the store caps TTLs
+	p.advance(sure - 1)
 	p.mustRefuse(lock, b, "a holds it for another 1ns, whatever was refused meanwhile")
-	p.advance(1 + p.t.late + p.t.delay)
+	p.advance(p.t.free() - sure + 1)
 	next := p.mustAcquire(lock, b, "a's tenure is over, and a request that was refused prolongs none")
 	p.follows(held.Token, next.Token)
 	p.mustRelease(lock, b, next.Token)

@@ -79,7 +79,7 @@ func (c court) try(r rule) (out kit.Outcome) {
 			// A check that is skipped here names one that fails, so that no
 			// breach goes unreported.
 			if home, ok := c.home(result.Breach.Rule); ok {
-				out = kit.Outcome{Skipped: notReached(result.Breach.Rule, home)}
+				out = kit.Outcome{Skipped: notReached(result.Breach.Rule.String(), home)}
 			} else {
 				out = kit.Outcome{Failure: failure(result)}
 			}
@@ -125,21 +125,20 @@ func (c court) home(broken model.Rule) (name string, ok bool) {
 }
 
 // first is the first check of those named that the store fails.
-func (c court) first(named func(string) bool) (broken model.Rule, home string, ok bool) {
+func (c court) first(named func(string) bool) (broken, home string, ok bool) {
 	for _, r := range c.rules {
 		if !named(r.name) {
 			continue
 		}
 		if out := c.try(r); out.Failure != nil {
-			result, _ := c.run(r)
-			return result.Breach.Rule, r.name, true
+			return out.Failure.Rule, r.name, true
 		}
 	}
-	return 0, "", false
+	return "", "", false
 }
 
-func notReached(broken model.Rule, home string) string {
-	return fmt.Sprintf("not reached: the store breaks %v first, see %s", broken, home)
+func notReached(broken, home string) string {
+	return fmt.Sprintf("not reached: the store breaks %s first, see %s", broken, home)
 }
 
 // failure tells what the last line of r breaks.
