@@ -22,15 +22,17 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 		[]kit.Check{Linearizability(open, o, e)},
 	)
 	for i, c := range checks {
-		checks[i].Run = func() kit.Outcome {
-			out := c.Run()
-			if f := out.Failure; f != nil && f.Hint == "" {
-				f.Hint = meant[f.Rule]
-			}
-			return out
-		}
+		checks[i].Run = func() kit.Outcome { return hinted(c.Run()) }
 	}
 	return checks
+}
+
+// hinted is out with what to declare if it is no fault.
+func hinted(out kit.Outcome) kit.Outcome {
+	if f := out.Failure; f != nil && f.Hint == "" {
+		f.Hint = meant[f.Rule]
+	}
+	return out
 }
 
 // meant is what to declare where a rule is broken on purpose.
@@ -47,7 +49,7 @@ var meant = func() map[string]string {
 		model.RuleRestartLapse:   volatile,
 		model.RuleRestartRelease: volatile,
 		model.RuleNamesHolder:    terse,
-		model.RuleRemaining:      terse + " TTLs that are rounded up: Options.Granularity.",
+		model.RuleRemaining:      "A remaining time that is off by a little comes from another clock than Env.Clock. " + terse + " TTLs that are rounded up: Options.Granularity.",
 		model.RuleTokenNext:      "Tokens that rise by more than one, such as revisions of a database, are declared: Options.Tokens = model.TokensRising.",
 		model.RuleOnTime:         background + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRestartEnds:    "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
@@ -57,5 +59,6 @@ var meant = func() map[string]string {
 	} {
 		h[rule.String()] = hint
 	}
+	h[forever.name] = "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late."
 	return h
 }()

@@ -299,7 +299,11 @@ func (w *simulated) batch(e kit.Effort) (b randomBatch) {
 
 // shorten makes f as short as limit calls allow, and tells it.
 func (w *simulated) shorten(f *judge.Failure, limit int) *kit.Failure {
-	s := f.MinimizeWhile(w.subject, harmful, func() bool { return w.calls < limit })
+	s := f.MinimizeWithin(w.subject, harmful, func(s *sim.Schedule) bool {
+		// What the store promises stays, or its right answers would be held
+		// against it.
+		return w.calls < limit && s.Config.Lease.LockDelay == w.o.LockDelay && s.Config.Lease.TTL >= w.shortest()
+	})
 	if r := judge.Run(s, w.subject, harmful); r.Violated.Has(f.Result.First.Invariant) {
 		return w.failure(s, r.First)
 	}

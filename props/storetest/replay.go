@@ -21,7 +21,7 @@ func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.
 	}
 	err = kit.Attempt(func() {
 		if r := script.Run(open, o, c.Steps); r.Breach != nil {
-			out = kit.Outcome{Failure: failure(r)}
+			out = hinted(kit.Outcome{Failure: failure(r)})
 		}
 	})
 	if err != nil {
