@@ -126,7 +126,7 @@ func TestAStoreOfTooFewFunctionsIsNone(t *testing.T) {
 
 func TestNothingIsNotOpened(t *testing.T) {
 	for says, open := range map[string]func(kit.Env) lease.Store{
-		"open returned nil":                      func(kit.Env) lease.Store { return nil },
+		"open returned nil":                 func(kit.Env) lease.Store { return nil },
 		"open returned a nil *lease.Memory": func(kit.Env) lease.Store { var m *lease.Memory; return m },
 	} {
 		var setup *kit.SetupError

@@ -108,6 +108,9 @@ func (l *Lab[T]) Settle() {
 // Call is a call of the thing, in f: see [Watch.Call].
 func (l *Lab[T]) Call(f func()) { l.watch.Call(f) }
 
+// Within is what no answer is expected of: see [Watch.Within].
+func (l *Lab[T]) Within(what string, f func()) { l.watch.Within(what, f) }
+
 // Tell says who tells of a call that does not return: see [Watch.Tell].
 func (l *Lab[T]) Tell(tell func(within string) *Failure) { l.watch.Tell(tell) }
 

@@ -14,8 +14,14 @@ import (
 // one that waits takes that long, as the check's clock stands still meanwhile.
 const Silence = 10 * time.Second
 
-// RuleReturns is the rule that a call breaks which a [Watch] convicts.
-const RuleReturns = "every-call-returns"
+// Rules of whatever is called.
+const (
+	RuleReturns = "every-call-returns"
+	RulePanic   = "no-panic"
+)
+
+// NoPanic is what RulePanic says.
+const NoPanic = "Whatever is asked, the answer is an answer or an error."
 
 // Watch sees the calls of a check begin and end, so that one that never returns
 // is told instead of waited for. The checks that it is [Watch.Over] run one at a
@@ -199,12 +205,9 @@ func Guard(check func() Outcome) (out Outcome) {
 					return
 				}
 			}
-			out = Outcome{Failure: &Failure{Rule: RulePanic, Says: "Whatever is asked, the answer is an answer or an error.",
+			out = Outcome{Failure: &Failure{Rule: RulePanic, Says: NoPanic,
 				What: fmt.Sprintf("panic: %v", r), More: string(debug.Stack())}}
 		}
 	}()
 	return check()
 }
-
-// RulePanic is the rule that whatever panics breaks.
-const RulePanic = "no-panic"

@@ -93,7 +93,10 @@ func tellHistory(h *linearizability.History, bad int64) []string {
 	for i, op := range ops {
 		l := &lines[i]
 		l.at, l.did, l.got = int64(op.Call)+1, fmt.Sprintf("at %-*s  %s", width, times[i], askedIn(&h.Events[op.Call])), "(answer does not matter)"
-		if op.Return >= 0 {
+		switch call := &h.Events[op.Call]; {
+		case op.Return < 0 && call.Index == bad:
+			l.got, l.bad = "never returned", true
+		case op.Return >= 0:
 			e := &h.Events[op.Return]
 			l.until, l.got, l.bad = int64(op.Return)+1, answeredIn(e), e.Index == bad
 		}

@@ -175,18 +175,6 @@ func (r frugal) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return out
 }
 
-// process is a lab as a World drives it.
-type process struct {
-	*kit.Lab[lease.Store]
-	calls *int
-}
-
-// Store counts, as it is asked for once for each call.
-func (p process) Store() lease.Store {
-	*p.calls++
-	return p.Thing()
-}
-
 // newSimulated looks at a store to see what it can do.
 func newSimulated(open script.Open, o kit.Options) *simulated {
 	lab := kit.NewLab(open, nil)
@@ -195,7 +183,7 @@ func newSimulated(open script.Open, o kit.Options) *simulated {
 	_, w.deletes = lab.Thing().(kit.Deleter)
 	w.store = sim.NewOpaqueStore(func() sim.Live {
 		w.lab = kit.NewLab(open, nil)
-		return process{w.lab, &w.calls}
+		return newProcess(w.lab, &w.calls)
 	}, w.o.Promise())
 	w.subject = sim.Subject{Name: sim.SubjectExternal, Store: w.store, Client: frugal{}, Storage: sim.Storage{}}
 	return w
