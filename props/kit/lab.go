@@ -101,7 +101,7 @@ type Settler interface{ Settle() }
 // Settle waits for what works in the background, if the thing is a [Settler].
 func (l *Lab[T]) Settle() {
 	if s, ok := any(l.thing).(Settler); ok {
-		l.watch.Within("its Settle", s.Settle)
+		l.watch.Within("Settle", s.Settle)
 	}
 }
 
@@ -129,7 +129,7 @@ func (l *Lab[T]) crash() {
 	}
 	thing := l.thing
 	l.thing, l.runs = *new(T), false
-	l.watch.Within("its Close", func() { close(any(thing)) })
+	l.watch.Within("Close", func() { close(any(thing)) })
 }
 
 // Close ends the process and discards its durable state.

@@ -51,7 +51,7 @@ func Watched[T any](w *Watch, open func(Env) T) func(Env) T {
 			w.Tell(nil)
 			*e.watch = w
 		}
-		w.Within("the opening", func() { thing = open(e) })
+		w.Within("open", func() { thing = open(e) })
 		return thing
 	}
 }
@@ -76,7 +76,7 @@ func (w *Watch) count(n uint64) {
 	}
 }
 
-// Within is a call in f that no answer is expected of, such as "its Close". No
+// Within is a call in f that no answer is expected of, such as "Close". No
 // other may be under way.
 func (w *Watch) Within(what string, f func()) {
 	if w == nil {
@@ -130,7 +130,10 @@ func (w *Watch) Over(checks []Check) []Check {
 // Run runs a check up to the first call that does not return.
 func (w *Watch) Run(check func() Outcome) Outcome {
 	done := make(chan Outcome, 1)
+	var id atomic.Pointer[string]
 	go func() {
+		me := goroutine()
+		id.Store(&me)
 		out := Outcome{Unknown: "the check's goroutine was ended from inside, as testing.T.FailNow does: to give up, call Env.Fatal"}
 		defer func() { done <- out }()
 		out = Guard(check)
@@ -150,12 +153,13 @@ func (w *Watch) Run(check func() Outcome) Outcome {
 		case quiet+1 < parts:
 			quiet++
 		case w.calls.CompareAndSwap(now, now|convicted):
-			return Outcome{Failure: w.convict()}
+			return Outcome{Failure: w.convict(*id.Load())}
 		}
 	}
 }
 
-func (w *Watch) convict() *Failure {
+// convict tells of the calls that goroutine id makes, or those that it began.
+func (w *Watch) convict(id string) *Failure {
 	within := ""
 	if what := w.within.Load(); what != nil {
 		within = *what
@@ -169,25 +173,45 @@ func (w *Watch) convict() *Failure {
 	}
 	if within != "" {
 		f.What = within
+		f.Says = "open, Close and whatever else the check calls return by themselves: the clock stands still meanwhile, and nothing else is called."
 	}
 	f.Rule = RuleReturns
 	f.What = fmt.Sprintf("%s did not return in %v", f.What, w.limit)
-	f.More = w.stacks()
+	f.More = stacks(id)
 	return f
 }
 
-// stacks are those of the calls under way, from inside the code under test.
-func (w *Watch) stacks() string {
+// goroutine is the calling one as stacks name it: "goroutine 7".
+func goroutine() string {
+	buf := make([]byte, 64)
+	id, _, _ := strings.Cut(string(buf[:runtime.Stack(buf, false)]), " [")
+	return id
+}
+
+// stacks are those of the calls under way, by goroutine id or by one that it began.
+func stacks(id string) string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
-	mark := fmt.Sprintf("\nfencepost/props/kit.(*Watch).Call(%p", w) // not those of others
 	var stuck []string
-	for goroutine := range strings.SplitSeq(string(buf), "\n\n") {
-		if inside, _, ok := strings.Cut(goroutine, mark); ok {
-			stuck = append(stuck, inside)
+	for s := range strings.SplitSeq(string(buf), "\n\n") {
+		if strings.Contains(s, call) && (strings.HasPrefix(s, id+" [") || strings.Contains(s, " in "+id+"\n")) {
+			stuck = append(stuck, Inside(s))
 		}
 	}
 	return strings.Join(stuck, "\n\n")
+}
+
+// call is where the code under test begins in a stack.
+const call = "\nfencepost/props/kit.(*Watch).Call("
+
+// Inside is the part of a stack that is inside of the code under test, from the
+// panic on if there is one; all of it if no call is found.
+func Inside(stack string) string {
+	if at := strings.Index(stack, "\npanic("); at >= 0 {
+		stack = stack[at+1:]
+	}
+	stack, _, _ = strings.Cut(stack, call)
+	return stack
 }
 
 // Guard runs a check, and makes an outcome of a panic too: nothing is known where
@@ -206,7 +230,7 @@ func Guard(check func() Outcome) (out Outcome) {
 				}
 			}
 			out = Outcome{Failure: &Failure{Rule: RulePanic, Says: NoPanic,
-				What: fmt.Sprintf("panic: %v", r), More: string(debug.Stack())}}
+				What: fmt.Sprintf("panic: %v", r), More: Inside(string(debug.Stack()))}}
 		}
 	}()
 	return check()

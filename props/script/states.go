@@ -48,7 +48,7 @@ func (e *explorer) states(p *player, store kit.Snapshotter) {
 		l := p.leases[0]
 		l.grants = slices.Clone(l.grants)
 		var snapshot []byte
-		p.lab.Within("its Snapshot", func() { snapshot = store.Snapshot() })
+		p.lab.Within("Snapshot", func() { snapshot = store.Snapshot() })
 		return state{snapshot, p.at, l, r.aims, parent, s}
 	}
 	all := []state{take(-1, Step{})}
@@ -63,7 +63,7 @@ func (e *explorer) states(p *player, store kit.Snapshotter) {
 					return
 				}
 				now = &all[from] // which may have moved
-				p.lab.Within("its Restore", func() { store.Restore(now.snapshot) })
+				p.lab.Within("Restore", func() { store.Restore(now.snapshot) })
 				p.at, p.leases[0], r.aims, p.lines = now.at, now.lease, now.aims, p.lines[:0]
 				p.leases[0].grants = slices.Clone(now.lease.grants)
 				ok := r.step(s)

@@ -48,7 +48,7 @@ func (h *hammer) call(f func() error) (err error) {
 		case *kit.SetupError:
 			panic(r)
 		default:
-			p := &panicError{clip(fmt.Sprint(r)), string(debug.Stack())}
+			p := &panicError{clip(fmt.Sprint(r)), kit.Inside(string(debug.Stack()))}
 			h.panicked.CompareAndSwap(nil, p)
 			err = p
 		}
@@ -98,7 +98,7 @@ func (h *hammer) told(bad func(*call) bool) (story []string, what string) {
 	b := &breach{at: new(call)}
 	if at := slices.IndexFunc(calls, func(c *call) bool { return c.from > 0 && bad(c) }); at >= 0 {
 		b.at = calls[at]
-		what = "the call: " + b.at.asked()
+		what = `"` + b.at.asked() + `"`
 	}
 	return tellCalls(calls, h.story, b), what
 }
@@ -118,7 +118,7 @@ func (h *hammer) recorded(bad func(end *linearizability.Event) bool) (story []st
 			at = end.Index
 		}
 		if bad(end) {
-			return tellHistory(&hist, at), "the call: " + askedIn(call)
+			return tellHistory(&hist, at), `"` + askedIn(call) + `"`
 		}
 	}
 	return tellHistory(&hist, -1), ""

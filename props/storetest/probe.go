@@ -93,7 +93,7 @@ func (p *probe) stuck(within string) *kit.Failure {
 	}
 	if n := len(told.lines); n > 0 {
 		last := &told.lines[n-1]
-		f.What, last.answer = "the call: "+last.asked, "no answer"
+		f.What, last.answer = `"`+last.asked+`"`, "no answer"
 		f.Story = told.story("an answer, at once")
 	}
 	return f
