@@ -105,7 +105,17 @@ func harmOf(v model.Invariant) harm {
 // The schedules are those of e.Seed, and as many as the options' Calls allow.
 // The options must be valid: [kit.Options.Validate].
 func Random(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
-	batch := sync.OnceValue(func() randomBatch { return runRandom(open, o, e) })
+	var mu sync.Mutex
+	var ran *randomBatch
+	batch := func() randomBatch { // not sync.OnceValue, which panics where open has ended the goroutine
+		mu.Lock()
+		defer mu.Unlock()
+		if ran == nil {
+			b := runRandom(open, o, e)
+			ran = &b
+		}
+		return *ran
+	}
 	var checks []kit.Check
 	for _, h := range harms {
 		checks = append(checks, kit.Check{Name: h.check(), Run: func() kit.Outcome { return batch().outcome(h) }})
