@@ -1,12 +1,9 @@
 package props
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -136,29 +133,12 @@ func groupOf(c check) string {
 // one runs a check and tells what came of it.
 func (c *conformance) one(t tester, check check) {
 	t.Helper()
-	out := outcome(func() kit.Outcome { return check.run(t) })
+	out := kit.Guard(func() kit.Outcome { return check.run(t) })
 	if f := out.Failure; f != nil && f.File != nil && slices.Contains(c.failing, f.File.Name) {
 		t.Errorf("%s: %s\n\nfound again: see kept/%s", f.Rule, f.What, f.File.Name)
 		return
 	}
 	c.tell(t, out)
-}
-
-// outcome is what run comes to, with what keeps it from coming to anything.
-func outcome(run func() kit.Outcome) (out kit.Outcome) {
-	defer func() {
-		if r := recover(); r != nil {
-			if err, ok := r.(error); ok {
-				if setup, ok := errors.AsType[*kit.SetupError](err); ok {
-					out = kit.Outcome{Unknown: setup.Error()}
-					return
-				}
-			}
-			out = kit.Outcome{Failure: &kit.Failure{Rule: "no-panic", Says: "Whatever is asked, the answer is an answer or an error.",
-				What: fmt.Sprintf("panic: %v", r), More: string(debug.Stack())}}
-		}
-	}()
-	return run()
 }
 
 func (c *conformance) tell(t tester, out kit.Outcome) {
@@ -227,7 +207,7 @@ func (c *conformance) kept(t tester) {
 				if err != nil {
 					t.Fatalf("%v", err)
 				}
-				out := outcome(func() kit.Outcome { return c.replay(t, path, data) })
+				out := kit.Guard(func() kit.Outcome { return c.replay(t, path, data) })
 				if f := out.Failure; f != nil {
 					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, "go test -run '"+pattern(t.Name())+"'"))
 					t.Logf("an earlier run has left it; delete it if what it shows is no fault")

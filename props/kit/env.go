@@ -19,13 +19,14 @@ type Env struct {
 	// moves when the check says so, in no relation to the time of day. A store
 	// that reads any other clock cannot be checked.
 	Clock clock.Clock
-	// Context ends when the process does. Goroutines of the process end with
-	// it.
+	// Context ends when the process does. The next process starts at once: a
+	// store with goroutines has a Close that ends them, and waits until they have.
 	Context context.Context
 	// Logger is shown with a failure.
 	Logger *slog.Logger
 
-	disk *disk
+	disk  *disk
+	watch **Watch // the lab's
 }
 
 // Dir is a directory that survives a crash, empty at first.

@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"fencepost/impl/lease"
@@ -28,14 +29,21 @@ type Funcs struct {
 	Close func()
 }
 
-// Store is f as a lease.Store, whose refusals have no details.
-// Without Acquire, Renew or Release there is no store, which ends the check as
-// [Env.Fatal] does.
+// Store is f as a lease.Store, whose refusals have no details. Without Acquire,
+// Renew or Release there is no store, which ends the check as [Env.Fatal] does.
 func (f Funcs) Store() lease.Store {
-	if f.Acquire == nil || f.Renew == nil || f.Release == nil {
-		panic(&SetupError{errors.New("Funcs needs all of Acquire, Renew and Release: one is nil")})
+	name := ""
+	switch {
+	case f.Acquire == nil:
+		name = "Acquire"
+	case f.Renew == nil:
+		name = "Renew"
+	case f.Release == nil:
+		name = "Release"
+	default:
+		return &funcs{f}
 	}
-	return &funcs{f}
+	panic(&SetupError{fmt.Errorf("Funcs.%s is nil: set it", name)})
 }
 
 type funcs struct{ f Funcs }

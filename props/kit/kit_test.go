@@ -100,9 +100,39 @@ func TestNothingIsLeftBehindWhereAProcessCannotBeOpened(t *testing.T) {
 }
 
 func TestAStoreOfTooFewFunctionsIsNone(t *testing.T) {
-	var setup *kit.SetupError
-	if err := kit.Attempt(func() { kit.Funcs{}.Store() }); !errors.As(err, &setup) || !strings.Contains(err.Error(), "Release") {
-		t.Errorf("got %v", err)
+	f := kit.Funcs{}
+	for _, next := range []struct {
+		field string
+		set   func()
+	}{
+		{"Acquire", func() {
+			f.Acquire = func(context.Context, string, string, time.Duration) (uint64, bool, error) { return 0, false, nil }
+		}},
+		{"Renew", func() {
+			f.Renew = func(context.Context, string, string, uint64, time.Duration) (bool, error) { return false, nil }
+		}},
+		{"Release", func() { f.Release = func(context.Context, string, string, uint64) (bool, error) { return false, nil } }},
+	} {
+		var setup *kit.SetupError
+		if err := kit.Attempt(func() { f.Store() }); !errors.As(err, &setup) || !strings.Contains(err.Error(), "Funcs."+next.field+" is nil: set it") {
+			t.Errorf("without %s: %v", next.field, err)
+		}
+		next.set()
+	}
+	if f.Store() == nil {
+		t.Error("all that is needed is there, and there is no store")
+	}
+}
+
+func TestNothingIsNotOpened(t *testing.T) {
+	for says, open := range map[string]func(kit.Env) lease.Store{
+		"open returned nil":                 func(kit.Env) lease.Store { return nil },
+		"open returned a nil *lease.Memory": func(kit.Env) lease.Store { var m *lease.Memory; return m },
+	} {
+		var setup *kit.SetupError
+		if err := kit.Attempt(func() { kit.NewLab(open, nil) }); !errors.As(err, &setup) || !strings.HasSuffix(err.Error(), says) {
+			t.Errorf("got %v, want: %s", err, says)
+		}
 	}
 }
 

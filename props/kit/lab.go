@@ -2,8 +2,11 @@ package kit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +29,7 @@ type Lab[T any] struct {
 	boots  int
 	steady bool // see SteadyClock
 	log    log
+	watch  *Watch // of what was opened; nil: nobody watches
 }
 
 // NewLab starts the first process of what open makes. wrap, where it is not
@@ -68,9 +72,23 @@ func (l *Lab[T]) boot() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	env := Env{Clock: clk, Context: ctx, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: timeless})), disk: &l.disk}
+	env := Env{Clock: clk, Context: ctx, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: timeless})), disk: &l.disk, watch: &l.watch}
 	l.thing = l.open(env)
+	if err := usable(l.thing); err != nil {
+		panic(&SetupError{err})
+	}
 	l.runs = true
+}
+
+// usable is why there is nothing to check, nil if there is something.
+func usable(thing any) error {
+	switch v := reflect.ValueOf(thing); {
+	case !v.IsValid():
+		return errors.New("open returned nil")
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Errorf("open returned a nil %T", thing)
+	}
+	return nil
 }
 
 // Thing is the running process's store or storage.
@@ -93,9 +111,18 @@ type Settler interface{ Settle() }
 // Settle waits for what works in the background, if the thing is a [Settler].
 func (l *Lab[T]) Settle() {
 	if s, ok := any(l.thing).(Settler); ok {
-		s.Settle()
+		l.watch.Within("Settle", s.Settle)
 	}
 }
+
+// Call is a call of the thing, in f: see [Watch.Call].
+func (l *Lab[T]) Call(f func()) { l.watch.Call(f) }
+
+// Within is what no answer is expected of: see [Watch.Within].
+func (l *Lab[T]) Within(what string, f func()) { l.watch.Within(what, f) }
+
+// Tell says who tells of a call that does not return: see [Watch.Tell].
+func (l *Lab[T]) Tell(tell func(within string) *Failure) { l.watch.Tell(tell) }
 
 // Restart crashes the process and starts the next one. The old one's context
 // ends, and its Close is called where it has one: all that a Close may do here
@@ -112,12 +139,12 @@ func (l *Lab[T]) crash() {
 	}
 	thing := l.thing
 	l.thing, l.runs = *new(T), false
-	close(any(thing))
+	l.watch.Within("Close", func() { close(any(thing)) })
 }
 
 // Close ends the process and discards its durable state.
 func (l *Lab[T]) Close() {
-	defer l.disk.discard() // also where the thing panics
+	defer l.watch.Within("the Close of what is Durable", l.disk.discard) // also where the thing panics
 	l.crash()
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"fencepost/model"
 	"fencepost/props/kit"
@@ -10,8 +11,16 @@ import (
 )
 
 // Checks are all there are for the store that open makes, the plainest first:
-// whoever mends what the first failure says has mended most of the others.
+// whoever mends what the first failure says has mended most of the others. A
+// call that takes [kit.Silence] ends them all: those after it are skipped.
 func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
+	return checks(open, o, e, kit.Silence)
+}
+
+// checks are those of a store whose calls return within limit, or never do.
+func checks(open script.Open, o kit.Options, e kit.Effort, limit time.Duration) []kit.Check {
+	w := kit.NewWatch(limit)
+	open = kit.Watched(w, open)
 	checks := slices.Concat(
 		Rules(open, o),
 		Malformed(open, o),
@@ -25,7 +34,13 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 	for i, c := range checks {
 		checks[i].Run = func() kit.Outcome { return hinted(o, c.Run()) }
 	}
-	return checks
+	return w.Over(checks)
+}
+
+// watched is one check of what open makes, by itself.
+func watched(open script.Open, check func(script.Open) kit.Outcome) kit.Outcome {
+	w := kit.NewWatch(kit.Silence)
+	return w.Run(func() kit.Outcome { return check(kit.Watched(w, open)) })
 }
 
 // hinted is out with what to declare if it is no fault.

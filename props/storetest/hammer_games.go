@@ -368,7 +368,9 @@ func (h *hammer) tokensRise() *breach {
 			}
 		}
 	}
+	h.chains = made
 	h.together(fs...)
+	h.chains = nil
 	h.calls = append(h.calls, slices.Concat(made...)...)
 	var grants []*call
 	until := map[*call]*call{} // the release of a grant

@@ -153,27 +153,11 @@ func failure(r script.Result) *kit.Failure {
 	return &kit.Failure{
 		Rule:  r.Breach.Rule.String(),
 		Says:  r.Breach.Says(),
-		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", said(last.Step), last.Answer, r.Breach.Want),
+		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", script.Said(last.Step), last.Answer, r.Breach.Want),
 		Story: script.Story(r),
 		Read:  read(r.Breach.Rule, last.Step.Do, r.Breach.SteadyClock),
 		Log:   r.Log,
 	}
-}
-
-func said(s script.Step) string {
-	switch s.Do {
-	case script.Acquire:
-		return s.Who.String() + "'s acquire"
-	case script.Renew:
-		return s.Who.String() + "'s renewal"
-	case script.Release:
-		return s.Who.String() + "'s release"
-	case script.Get:
-		return "the question who holds it"
-	case script.Delete:
-		return "the deletion"
-	}
-	return "the " + s.Do.String()
 }
 
 // read is where the rule is documented that an answer to a step of this kind
