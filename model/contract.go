@@ -18,6 +18,8 @@ type Promise struct {
 	Late int64
 	// RenewAfterLapse lets the last owner renew what nobody else took.
 	RenewAfterLapse bool
+	// SteadyClock: the store's clock goes on over a restart.
+	SteadyClock bool
 	// Terse allows refusals without details.
 	Terse bool
 }
@@ -49,6 +51,8 @@ type Breach struct {
 	// words. It calls node 1 a, node 2 b, and so on, and their further
 	// incarnations a.2; see Named for other names.
 	Want string
+	// SteadyClock is that of the Promise that was broken.
+	SteadyClock bool
 
 	pattern       string // Want, with marks for the two
 	holder, asker Owner
@@ -57,6 +61,14 @@ type Breach struct {
 // Named is b.Want with the names that name gives.
 func (b Breach) Named(name func(Owner) string) string {
 	return strings.NewReplacer(ownerMark, name(b.holder), askerMark, name(b.asker)).Replace(b.pattern)
+}
+
+// Says is what the rule says of a store with this promise: see [Rule.Says].
+func (b Breach) Says() string {
+	if s := steadySays(b.Rule); b.SteadyClock && s != "" {
+		return s
+	}
+	return b.Rule.Says()
 }
 
 const (
@@ -146,8 +158,12 @@ func (c *Contract) Judge(q Ask, a Said) (b Breach, broken bool) {
 // Restart is the store coming back from durable state with a clock that reads
 // now. A tenure that may still be held is held for its largest TTL from then;
 // a lapse that somebody was told of stays, and its lock delay starts anew.
+// Where the Promise is that the clock goes on, all ends when it would have.
 func (c *Contract) Restart(now int64) {
 	c.upheaval, c.restarted = restart, true
+	if c.Promise.SteadyClock {
+		return
+	}
 	if c.runs {
 		c.sure, c.may = saturate(now, c.said), saturate(saturate(now, c.kept), c.Promise.Late)
 	}

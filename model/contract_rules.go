@@ -163,6 +163,20 @@ func (r Rule) Says() string {
 	return ""
 }
 
+// steadySays is what is otherwise about a rule for a store whose clock goes on
+// over restarts; empty where nothing is.
+func steadySays(r Rule) string {
+	switch r {
+	case RuleRestartTenure:
+		return "After a restart of the store an unreleased tenure is held until its TTL has run out, as if there had been none: the store's clock goes on, and the holder, who knows of no restart, acts on."
+	case RuleRestartLapse:
+		return "After a restart of the store a tenure that somebody was told has lapsed is not back. Its lock delay goes on."
+	case RuleRestartEnds:
+		return "A tenure that a restart of the store has found ends when its TTL has run out, as if there had been none: the store's clock goes on. One that starts its TTL anew keeps everybody else waiting."
+	}
+	return ""
+}
+
 // MarshalText gives the name used in files and reports.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 

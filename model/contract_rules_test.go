@@ -351,6 +351,56 @@ var breaches = []struct {
 		crash(0),
 		acquire(4, ownerB, 10, held(ownerA, 1, 106)),
 	}, "refused as held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
+	{RuleRestartTenure, Promise{SteadyClock: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(4, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 6s, as before the restart"},
+	{RuleRestartTenure, Promise{SteadyClock: true}, []turn{ // a refusal that counts a new TTL, of the last renewal
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		crash(4),
+		acquire(4, ownerB, 10, held(ownerA, 1, 2)),
+	}, "refused as held: a holds it under token 1 for another 6s, as before the restart"},
+	{RuleRestartEnds, Promise{SteadyClock: true}, []turn{ // the TTL starts anew
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(10, ownerB, 10, held(ownerA, 1, 4)),
+	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartEnds, Promise{SteadyClock: true}, []turn{ // a refusal that says so beforehand
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(4, ownerB, 10, held(ownerA, 1, 10)),
+	}, "refused as held: a holds it under token 1 for another 6s, as before the restart"},
+	{RuleRestartCounter, Promise{SteadyClock: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(10, ownerB, 10, granted(ownerB, 1, 10)),
+	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartLapse, Promise{SteadyClock: true, Late: 5 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, free),
+		crash(12),
+		get(12, held(ownerA, 1, 1)),
+	}, "nobody has it: the lapse of a's tenure was told before the restart"},
+	{RuleRestartLapse, Promise{SteadyClock: true, LockDelay: 3 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, delayed(2)),
+		crash(12),
+		acquire(12, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as delayed: the lapse of a's tenure was told before the restart, and the lock delay runs for another 1s"},
+	{RuleLockDelay, Promise{SteadyClock: true, LockDelay: 3 * second}, []turn{ // started anew
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, delayed(2)),
+		crash(12),
+		acquire(13, ownerB, 10, delayed(2)),
+	}, "granted under token 2: the lapse of a's tenure was told before the restart"},
+	{RuleRestartRelease, Promise{SteadyClock: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		release(1, ownerA, 1, done),
+		crash(1),
+		acquire(1, ownerB, 10, held(ownerA, 1, 9)),
+	}, "granted under token 2: a released it"},
 	{RuleDeleteFrees, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		remove(),
@@ -424,6 +474,18 @@ func TestWantNamesOwnersAsAsked(t *testing.T) {
 	}
 }
 
+func TestRulesSayWhatTheyAreForTheStoresClock(t *testing.T) {
+	for steady, want := range map[bool]string{false: "for its whole TTL", true: "as if there had been none"} {
+		c := NewContract(Promise{SteadyClock: steady})
+		c.Judge(acquire(0, ownerA, 10, Said{}).q, granted(ownerA, 1, 10))
+		c.Restart(seconds(4))
+		b, broken := c.Judge(get(4, free).q, free)
+		if !broken || b.Rule != RuleRestartTenure || !strings.Contains(b.Says(), want) {
+			t.Errorf("steady %t: broken %t, %v says %q: want %q in it", steady, broken, b.Rule, b.Says(), want)
+		}
+	}
+}
+
 func TestRulesHaveNamesAndTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for r := range Rules() {
@@ -436,8 +498,10 @@ func TestRulesHaveNamesAndTexts(t *testing.T) {
 		if err := back.UnmarshalText(text); err != nil || back != r {
 			t.Errorf("%q reads back as %v, %v", text, back, err)
 		}
-		if says := r.Says(); len(says) < 60 || len(says) > 400 || !strings.HasSuffix(says, ".") {
-			t.Errorf("%v says %q: want a sentence or three", r, says)
+		for _, says := range []string{r.Says(), Breach{Rule: r, SteadyClock: true}.Says()} {
+			if len(says) < 60 || len(says) > 400 || !strings.HasSuffix(says, ".") {
+				t.Errorf("%v says %q: want a sentence or three", r, says)
+			}
 		}
 	}
 	if len(seen) != int(rules)-1 {

@@ -18,7 +18,7 @@ func (c *Contract) breach(rule Rule, q Ask) Breach {
 	case RuleGrantHolder:
 		want += "; the grant names who asked"
 	}
-	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner}
+	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner, SteadyClock: c.Promise.SteadyClock}
 	b.Want = b.Named(plainName)
 	return b
 }
@@ -143,6 +143,8 @@ func (c *Contract) wantUse(q *Ask, held bool, over string) (or []string) {
 func (c *Contract) whoHolds(t int64) string {
 	s := fmt.Sprintf("%s holds it under token %d for another %s", ownerMark, c.token, between(max(c.sure-t, 0), c.may-t))
 	switch {
+	case c.restarted && c.Promise.SteadyClock:
+		s += ", as before the restart"
 	case c.restarted:
 		s += ", its whole TTL since the restart"
 	case c.promised < c.sure && t >= c.promised:

@@ -46,7 +46,9 @@ type conformance struct {
 	// quick mode.
 	again string
 
-	told map[string]string // by rule, the test that told it in full
+	root    string            // the name of the test
+	failing []string          // the kept files that still fail
+	told    map[string]string // by rule, the test that told it in full
 }
 
 // check is a kit.Check, which may need the subtest that it runs in.
@@ -67,8 +69,8 @@ func plain(of []kit.Check) []check {
 // run runs all checks as subtests of t, the kept counterexamples first.
 func (c *conformance) run(t tester) {
 	t.Helper()
-	dir := keptDir(t.Name())
-	failing := c.kept(t, dir)
+	c.root = t.Name()
+	c.kept(t)
 	for _, checks := range groups(c.checks) {
 		group := groupOf(checks[0])
 		t.Run(group, func(t tester) {
@@ -76,17 +78,41 @@ func (c *conformance) run(t tester) {
 			for _, check := range checks {
 				name, nested := strings.CutPrefix(check.name, group+"/")
 				if !nested {
-					c.one(t, check, dir, failing)
+					c.one(t, check)
 					continue
 				}
 				t.Run(name, func(t tester) {
 					t.Helper()
-					c.one(t, check, dir, failing)
+					c.one(t, check)
 				})
 			}
 		})
 	}
 }
+
+// call is what tells one call in a test from the next, whose subtests go test
+// names "kept#01", "rules#01" and so on. t is one of them.
+func (c *conformance) call(t tester) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), c.root+"/"), "/")
+	_, number, again := strings.Cut(first, "#")
+	if !again {
+		return ""
+	}
+	return "#" + number
+}
+
+// dir is where the counterexamples go of the call that t is a subtest of: a
+// directory of its own, so that nobody's are replayed against somebody else's
+// store.
+func (c *conformance) dir(t tester) string {
+	parts := strings.Split(c.root+c.call(t), "/")
+	for i, p := range parts {
+		parts[i] = unfit.ReplaceAllString(p, "_")
+	}
+	return filepath.Join(append([]string{filepath.FromSlash(Dir)}, parts...)...)
+}
+
+var unfit = regexp.MustCompile(`[^A-Za-z0-9_.+-]|^\.+$`)
 
 // groups parts the checks by what comes before the first slash of their names,
 // in order.
@@ -107,14 +133,14 @@ func groupOf(c check) string {
 }
 
 // one runs a check and tells what came of it.
-func (c *conformance) one(t tester, check check, dir string, failing []string) {
+func (c *conformance) one(t tester, check check) {
 	t.Helper()
 	out := outcome(func() kit.Outcome { return check.run(t) })
-	if f := out.Failure; f != nil && f.File != nil && slices.Contains(failing, f.File.Name) {
+	if f := out.Failure; f != nil && f.File != nil && slices.Contains(c.failing, f.File.Name) {
 		t.Errorf("%s: %s\n\nfound again: see kept/%s", f.Rule, f.What, f.File.Name)
 		return
 	}
-	c.tell(t, out, dir)
+	c.tell(t, out)
 }
 
 // outcome is what run comes to, with what keeps it from coming to anything.
@@ -134,26 +160,37 @@ func outcome(run func() kit.Outcome) (out kit.Outcome) {
 	return run()
 }
 
-func (c *conformance) tell(t tester, out kit.Outcome, dir string) {
+func (c *conformance) tell(t tester, out kit.Outcome) {
 	t.Helper()
 	switch {
 	case out.Failure != nil:
-		paths, err := keep(dir, out.Failure)
-		again := fmt.Sprintf("%sgo test -run '%s'", c.again, pattern(t.Name()))
+		paths, err := keep(c.dir(t), out.Failure)
+		again := c.again + "go test -run '" + pattern(t.Name()) + "'"
 		if len(paths) > 0 && replays(paths[0]) {
-			again = fmt.Sprintf("go test -run '%s'", pattern(strings.SplitN(t.Name(), "/", 2)[0]+"/kept/"+out.Failure.File.Name))
+			again = "go test -run '" + pattern(c.root+"/kept"+c.call(t)+"/"+out.Failure.File.Name) + "'"
 		}
 		t.Errorf("%s", c.once(t.Name(), out.Failure).Text(paths, again))
 		if err != nil {
 			t.Logf("the counterexample could not be written: %v", err)
 		}
 	case out.Unknown != "":
+		if first, told := c.told[out.Unknown]; told {
+			t.Skipf("unknown, as told by %s", first)
+		}
+		c.note(out.Unknown, t.Name())
 		t.Errorf("unknown: %s", out.Unknown)
 	case out.Skipped != "":
 		t.Skipf("%s", out.Skipped)
 	case out.Covered != "":
 		t.Logf("holds: %s", out.Covered)
 	}
+}
+
+func (c *conformance) note(what, test string) {
+	if c.told == nil {
+		c.told = map[string]string{}
+	}
+	c.told[what] = test
 }
 
 // once is f with the rule in full the first time, and later only where that
@@ -164,28 +201,24 @@ func (c *conformance) once(test string, f *kit.Failure) *kit.Failure {
 		brief.Says, brief.Hint, brief.Read, brief.Log = "as told by "+first, "", "", ""
 		return &brief
 	}
-	if c.told == nil {
-		c.told = map[string]string{}
-	}
-	c.told[f.Rule] = test
+	c.note(f.Rule, test)
 	return f
 }
 
-// kept replays what earlier runs have left in dir, and gives the names of the
-// files that still fail.
-func (c *conformance) kept(t tester, dir string) (failing []string) {
+// kept replays what earlier runs have left.
+func (c *conformance) kept(t tester) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil || c.replay == nil {
-		return nil // there is nothing to replay
-	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !replays(e.Name()) })
-	if len(entries) == 0 {
-		return nil
-	}
 	t.Run("kept", func(t tester) {
 		t.Helper()
+		dir := c.dir(t)
+		entries, err := os.ReadDir(dir)
+		if err != nil || c.replay == nil {
+			return // there is nothing to replay
+		}
 		for _, e := range entries {
+			if e.IsDir() || !replays(e.Name()) {
+				continue
+			}
 			ok := t.Run(e.Name(), func(t tester) {
 				t.Helper()
 				path := filepath.Join(dir, e.Name())
@@ -195,37 +228,25 @@ func (c *conformance) kept(t tester, dir string) (failing []string) {
 				}
 				out := outcome(func() kit.Outcome { return c.replay(t, path, data) })
 				if f := out.Failure; f != nil {
-					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, fmt.Sprintf("go test -run '%s'", pattern(t.Name()))))
+					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, "go test -run '"+pattern(t.Name())+"'"))
+					t.Logf("an earlier run has left it; delete it if what it shows is no fault")
 					return
 				}
-				c.tell(t, out, dir)
+				c.tell(t, out)
 				if out.Unknown == "" && out.Skipped == "" {
 					t.Logf("this counterexample holds now: keep it as a regression test, or delete it")
 				}
 			})
 			if !ok {
-				failing = append(failing, e.Name())
+				c.failing = append(c.failing, e.Name())
 			}
 		}
 	})
-	return failing
 }
 
 // replays reports whether a file is a counterexample that can be played again,
 // and not what happened once.
 func replays(name string) bool { return filepath.Ext(name) == ".json" }
-
-// keptDir is where the counterexamples of a test go: a directory of its own, so
-// that nobody's are replayed against somebody else's store.
-func keptDir(test string) string {
-	parts := strings.Split(test, "/")
-	for i, p := range parts {
-		parts[i] = unfit.ReplaceAllString(p, "_")
-	}
-	return filepath.Join(append([]string{filepath.FromSlash(Dir)}, parts...)...)
-}
-
-var unfit = regexp.MustCompile(`[^A-Za-z0-9_.+-]|^\.+$`)
 
 // keep writes the file of f into dir, and beside it what is longer than a
 // screen.

@@ -15,12 +15,13 @@ import (
 
 // sheet is a tester that writes down what it is told.
 type sheet struct {
-	name  string
-	lines *[]string
-	stop  *bool
+	name   string
+	lines  *[]string
+	stop   *bool
+	suffix string // of the names of its subtests
 }
 
-func newSheet(name string) sheet { return sheet{name, new([]string), new(bool)} }
+func newSheet(name string) sheet { return sheet{name: name, lines: new([]string), stop: new(bool)} }
 
 // end is how a sheet ends a test that asks for it.
 type end struct{}
@@ -28,7 +29,7 @@ type end struct{}
 func (s sheet) Helper()      {}
 func (s sheet) Name() string { return s.name }
 func (s sheet) Run(name string, f func(tester)) (ok bool) {
-	child := sheet{s.name + "/" + name, s.lines, new(bool)}
+	child := sheet{name: s.name + "/" + name + s.suffix, lines: s.lines, stop: new(bool)}
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ended := r.(end); !ended {
@@ -128,12 +129,13 @@ func TestACounterexampleIsKeptAndReplayedFirst(t *testing.T) {
 	}
 	run := func() string {
 		s := newSheet("TestMine/sub test")
+		c := conformance{checks: c.checks, replay: c.replay}
 		c.run(s)
 		return strings.Join(*s.lines, "\n")
 	}
 	const dir = "testdata/fencepost/TestMine/sub_test"
 	first := run()
-	if !strings.Contains(first, "error TestMine/sub test/lockstep: ") || !strings.Contains(first, dir+"/renew-1a2b.json") {
+	if !strings.Contains(first, `go test -run '^TestMine$/^sub test$/^kept$/^renew-1a2b\.json$'`) || !strings.Contains(first, "error TestMine/sub test/lockstep: ") || !strings.Contains(first, dir+"/renew-1a2b.json") {
 		t.Errorf("the first run says\n%s", first)
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, "renew-1a2b.txt")); err != nil || string(b) != "a longer story\n" {
@@ -164,9 +166,35 @@ func TestNamesOfTestsAreSafeAsDirectories(t *testing.T) {
 		"TestMine":             "testdata/fencepost/TestMine",
 		"TestMine/../../a b:c": "testdata/fencepost/TestMine/_/_/a_b_c",
 	} {
-		if got := filepath.ToSlash(keptDir(name)); got != want {
+		c := conformance{root: name}
+		if got := filepath.ToSlash(c.dir(newSheet(name + "/rules"))); got != want {
 			t.Errorf("%q is kept in %q, want %q", name, got, want)
 		}
+	}
+}
+
+// The second call in one test has subtests of other names, and counterexamples
+// of its own; the way back names them.
+func TestTwoCallsInOneTestAreToldApart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := newSheet("TestMine")
+	s.suffix = "#01"
+	c := conformance{checks: plain([]kit.Check{{Name: "lockstep", Run: func() kit.Outcome { return kit.Outcome{Failure: &conviction} }}})}
+	c.run(s)
+	if got := strings.Join(*s.lines, "\n"); !strings.Contains(got, `go test -run '^TestMine$/^kept#01$/^renew-1a2b\.json$'`) || !strings.Contains(got, "testdata/fencepost/TestMine_01/renew-1a2b.json") {
+		t.Errorf("it says\n%s", got)
+	}
+}
+
+func TestWhatIsUnknownIsToldOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := newSheet("TestMine")
+	unknown := func() kit.Outcome { return kit.Outcome{Unknown: "no server"} }
+	c := conformance{checks: plain([]kit.Check{{Name: "a", Run: unknown}, {Name: "b", Run: unknown}})}
+	c.run(s)
+	want := []string{"error TestMine/a: unknown: no server", "skip TestMine/b: unknown, as told by TestMine/a"}
+	if diff := cmp.Diff(want, *s.lines); diff != "" {
+		t.Error(diff)
 	}
 }
 

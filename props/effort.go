@@ -58,6 +58,7 @@ func effortOf(t tester) (e kit.Effort, again string) {
 	}
 	if e.Long {
 		again = "FENCEPOST_LONG=1 "
+		t.Logf("long mode, seed %d", e.Seed)
 	}
 	if e.Seed != quickSeed {
 		again += "FENCEPOST_SEED=" + strconv.FormatUint(e.Seed, 10) + " "

@@ -8,14 +8,28 @@ import (
 	"fencepost/props/storetest"
 )
 
-// What the code under test is given, and what it promises.
+// What the code under test is given, and what it promises. These are the types
+// of package fencepost/props/kit, where their fields and methods are documented.
 type (
-	// Env is the world that one process of the code under test lives in.
+	// Env is the world that one process of the code under test lives in: its
+	// clock, and what it finds again after a crash. See [kit.Env].
 	Env = kit.Env
-	// Options are what a lease store promises where correct stores differ.
+	// Options are what a lease store promises where correct stores differ. See
+	// [kit.Options].
 	Options = kit.Options
-	// Funcs is a lease store made of plain functions: see its Store method.
+	// Funcs is a lease store made of plain functions, by its method Store. See
+	// [kit.Funcs].
 	Funcs = kit.Funcs
+	// Settler is offered by a store that works in the background, such as one
+	// that ends leases by a timer: it is waited for whenever time has passed.
+	// See [kit.Settler].
+	Settler = kit.Settler
+	// Deleter is offered by a store whose leases an operator can delete. See
+	// [kit.Deleter].
+	Deleter = kit.Deleter
+	// Snapshotter is offered by a store that can be put back into an earlier
+	// state: [ExploreStore] then goes much further. See [kit.Snapshotter].
+	Snapshotter = kit.Snapshotter
 )
 
 // Durable is what the code under test keeps under name and finds again after a
@@ -26,17 +40,30 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // must keep, in subtests that name them: one by one, with requests that make no
 // sense, at random against the model and in a simulated world with candidates
 // that believe, by every short sequence, from many goroutines at once, and
-// over restarts. [Options] say what is promised where correct stores differ.
+// over restarts. [Options] say what is promised where correct stores differ;
+// what is asked of every store stands at [lease.Store].
 //
 // open is called for each process of the store: once for each script, and
 // again after each simulated crash, with the same durable state. The store's
-// only time must be that of its [Env]; its only memory, what it finds there.
+// only time must be that of its [Env]: it stands still during a call, and
+// starts anew with each process, unless Options.SteadyClock says that it goes on.
+// Its only memory is what it finds there; what a crash must not lose belongs into
+// [Durable] or Env.Dir.
+//
+// A store with goroutines of its own ends them in a method Close, which is
+// called where its process dies and must save nothing: the next process starts
+// at once. If they act upon time, it also has a method Settle ([Settler]).
 //
 // A failure says which rule was broken, by what, and where the counterexample
 // was written: below testdata/fencepost in the directory of the test, to be
 // replayed first from then on. The quick mode makes about [Options].Calls
 // calls and does the same every time; -fencepost.long or FENCEPOST_LONG=1 makes
 // a hundred times as many, from a new seed (FENCEPOST_SEED repeats one).
+//
+// A panic in a goroutine of the store ends the test process, as it would end
+// the store's. A data race is the race detector's to find: run with -race.
+// Whether what was answered would survive a power cut, an fsync forgotten, is
+// not seen.
 func TestStore(t *testing.T, open func(Env) lease.Store, o Options) {
 	t.Helper()
 	testStore(real{t}, open, o)

@@ -23,6 +23,7 @@ type Lab[T any] struct {
 	cancel context.CancelFunc
 	thing  T
 	boots  int
+	steady bool // see SteadyClock
 	log    log
 }
 
@@ -35,14 +36,23 @@ func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T]
 	return l
 }
 
-// boot starts a process. Each one's clock begins at a reading of its own, far
-// from that of those around it: no instant of one means anything to the next.
+// SteadyClock says whether the clocks of processes from the next on go on from
+// what the one before read last, as [Options].SteadyClock promises. Each is a
+// clock of its own all the same: no timer of a process outlives it.
+func (l *Lab[T]) SteadyClock(on bool) { l.steady = on }
+
+// boot starts a process. Unless clocks go on, each one's begins at a reading of
+// its own, far from that of those around it: no instant of one means anything
+// to the next.
 func (l *Lab[T]) boot() {
 	l.boots++
 	n := time.Duration(l.boots % 1000) // or after many boots it would overflow
 	l.born = n * 1_000_003 * time.Second
 	if l.boots%2 == 0 {
 		l.born = n * time.Second // a clock that starts low, as after a reboot
+	}
+	if l.steady && l.clk != nil {
+		l.born = l.clk.Now()
 	}
 	l.clk = clock.NewManual(l.born)
 	var clk clock.Clock = l.clk

@@ -62,6 +62,7 @@ type issued struct {
 
 func newPlayer(open Open, o kit.Options) *player {
 	p := &player{lab: kit.NewLab(open, nil)}
+	p.lab.SteadyClock(o.SteadyClock)
 	p.opts = o.For(p.lab.Thing())
 	p.capabilities()
 	for i := range p.leases {
@@ -104,6 +105,7 @@ func (p *player) play(s Step) bool {
 	case Advance:
 		p.at = later(p.at, s.D)
 	case Restart:
+		line.steady = p.opts.SteadyClock
 		p.capabilities()
 		for i := range p.leases {
 			p.leases[i].contract.Restart(p.now())

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 
 	"fencepost/model"
 	"fencepost/props/kit"
@@ -26,6 +27,9 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 			out := c.Run()
 			if f := out.Failure; f != nil && f.Hint == "" {
 				f.Hint = meant[f.Rule]
+				if o.SteadyClock {
+					f.Hint = strings.TrimPrefix(f.Hint, hintSteady)
+				}
 			}
 			return out
 		}
@@ -33,23 +37,26 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 	return checks
 }
 
+const hintSteady = "A store whose clock goes on over a restart, such as a database server's, declares it: Options.SteadyClock. "
+
 // meant is what to declare where a rule is broken on purpose.
 var meant = func() map[string]string {
 	const (
 		volatile = "A store that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
 		terse    = "Refusals without details are declared: Options.Terse."
 	)
+	const background = "A store that reads any clock but Env.Clock never sees the TTL pass. One that ends leases in the background offers Settle (kit.Settler), and is waited for. "
 	h := map[string]string{}
 	for rule, hint := range map[model.Rule]string{
-		model.RuleRestartTenure:  volatile,
+		model.RuleRestartTenure:  hintSteady + volatile,
 		model.RuleRestartCounter: volatile,
 		model.RuleRestartLapse:   volatile,
 		model.RuleRestartRelease: volatile,
 		model.RuleNamesHolder:    terse,
 		model.RuleRemaining:      terse + " TTLs that are rounded up: Options.Granularity.",
 		model.RuleTokenNext:      "Tokens that rise by more than one, such as revisions of a database, are declared: Options.Tokens = model.TokensRising.",
-		model.RuleOnTime:         "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
-		model.RuleRestartEnds:    "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
+		model.RuleOnTime:         background + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
+		model.RuleRestartEnds:    hintSteady + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRenewHeld:      "A store that lets the last holder renew what nobody took meanwhile declares it: Options.RenewAfterLapse.",
 		model.RuleAcquireFree:    "A pause after a lapse is declared: Options.LockDelay; TTLs that are too short for the store: Options.MinTTL.",
 		model.RuleMalformed:      "TTLs that are too short for the store are declared: Options.MinTTL.",

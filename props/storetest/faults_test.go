@@ -24,6 +24,7 @@ func faults() []fault {
 	}
 	delay := 5 * sec
 	withDelay := kit.Options{LockDelay: delay}
+	steady, steadyDelay := kit.Options{SteadyClock: true}, kit.Options{SteadyClock: true, LockDelay: delay}
 	expire := func(r row) row { r.Expires = 0; return r }
 	restored := func(f func(old, r row, now time.Duration) row) func(row, time.Duration) row {
 		return func(old row, now time.Duration) row { return f(old, lease.Restore(old.Durable, now), now) }
@@ -398,6 +399,38 @@ func faults() []fault {
 			if _, ok := recs["shard-2"]; !ok {
 				recs["shard-2"] = row{Durable: lease.Durable{Token: 1, Holder: node("c"), TTL: sec, Status: lease.Running}, Expires: now + sec}
 			}
+		}},
+
+		// Restarts with a clock that goes on. A store that keeps no instants
+		// loses them, or starts TTLs anew.
+		{name: "a restart loses a nanosecond", check: "restarts/a-tenure-is-held-for-the-rest-of-its-ttl", o: steady, restart: func(old row, _ time.Duration) row {
+			old.Expires -= 2
+			return old
+		}},
+		{name: "a restart starts the TTL anew", check: "restarts/a-tenure-ends-as-if-there-had-been-none", o: steady, restart: func(old row, now time.Duration) row { return lease.Restore(old.Durable, now) }},
+		{name: "a restart revives what nobody was told of", check: "restarts/a-tenure-that-has-run-out-is-over", o: steady, restart: func(old row, now time.Duration) row {
+			if old.Expires <= now {
+				return lease.Restore(old.Durable, now)
+			}
+			return old
+		}},
+		{name: "a restart ends a lock delay", check: "restarts/a-lock-delay-goes-on", o: steadyDelay, delay: delay, restart: func(old row, now time.Duration) row {
+			if old.Status == lease.Lapsed {
+				old.Status = lease.Free
+			}
+			return old
+		}},
+		{name: "a restart starts a lock delay anew", check: "restarts/a-lock-delay-is-not-started-anew", o: steadyDelay, delay: delay, restart: func(old row, now time.Duration) row {
+			if old.Status == lease.Lapsed {
+				old.Expires = now
+			}
+			return old
+		}},
+		{name: "a restart frees what has run for a while", check: "restarts/two-in-a-row-are-as-none", o: steady, restart: func(old row, now time.Duration) row {
+			if left := old.Expires - now; left < old.TTL {
+				old.Status = lease.Free
+			}
+			return old
 		}},
 
 		// Deletions.

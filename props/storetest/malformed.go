@@ -366,10 +366,16 @@ func (p *probe) largestTTL(renewal bool, ttl time.Duration) {
 		return // capped at less
 	}
 	p.mustRefuse(lock, b, "a holds it, for longer than that")
-	if !p.o.Volatile {
+	switch {
+	case p.o.Volatile:
+	case !p.o.SteadyClock:
 		p.restart()
 		p.advance(p.t.short)
 		p.mustRefuse(lock, b, "a holds it, and after a restart for its whole TTL again")
+	case g.TTL > 2*p.t.short:
+		p.restart()
+		p.advance(p.t.short)
+		p.mustRefuse(lock, b, "a holds it, for longer than that, and the store's clock goes on over a restart")
 	}
 	p.mustRelease(lock, a, g.Token)
 	p.follows(g.Token, p.mustAcquire(lock, b, "a gave it back").Token)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,6 +120,10 @@ func replaySchedule(open script.Open, o kit.Options, name string, data []byte) (
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}
 	}
+	crashes := func(a sim.Action) bool { return a.Kind == sim.Crash && a.Who == sim.StoreNode }
+	if o.Volatile && slices.ContainsFunc(s.Actions, crashes) {
+		return kit.Outcome{Skipped: "the store crashes in it, and Options.Volatile says that it then forgets everything: delete the file"}
+	}
 	if s.Config.Lease.LockDelay != o.LockDelay {
 		return kit.Outcome{Unknown: fmt.Sprintf("%s: is about a lock delay of %v, and the options say %v: delete the file, or mend the options", name, s.Config.Lease.LockDelay, o.LockDelay)}
 	}
@@ -190,6 +195,7 @@ func newSimulated(open script.Open, o kit.Options) *simulated {
 	_, w.deletes = lab.Thing().(kit.Deleter)
 	w.store = sim.NewOpaqueStore(func() sim.Live {
 		w.lab = kit.NewLab(open, nil)
+		w.lab.SteadyClock(o.SteadyClock)
 		return process{w.lab, &w.calls}
 	}, w.o.Promise())
 	w.subject = sim.Subject{Name: sim.SubjectExternal, Store: w.store, Client: frugal{}, Storage: sim.Storage{}}
