@@ -13,9 +13,7 @@ func (c *Contract) take(q *Ask, a *Said) Rule {
 		return c.malformed(q, a)
 	}
 	if a.Code == CodeInvalid {
-		ok := c.mayBeInvalid(q)
-		c.mayRecord(q.At)
-		return unless(ok, RuleMalformed)
+		return unless(c.mayBeInvalid(q), RuleMalformed)
 	}
 	switch q.Op {
 	case OpAcquire:
@@ -133,7 +131,7 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	switch {
 	case a.Holder != q.Owner:
 		return RuleGrantHolder
-	case a.TTL <= 0 || a.TTL > keeps:
+	case a.TTL <= 0 || a.TTL > c.longest(q):
 		return RuleGrantTTL
 	}
 	sure, may := saturate(t, a.TTL), saturate(saturate(t, keeps), c.Promise.Late)
@@ -149,6 +147,20 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	c.said, c.kept = max(c.said, a.TTL), max(c.kept, keeps)
 	c.began, c.promised = t, saturate(t, a.TTL)
 	return c.remaining(t, a, false)
+}
+
+// longest is what a grant to q may say: how long the store keeps what q asks for,
+// or, where the holder asks, what is left of more that it asked for before.
+func (c *Contract) longest(q *Ask) int64 {
+	keeps := c.Promise.keeps(q.TTL)
+	if q.Owner == c.owner && c.canHold(q.At) {
+		left := c.may - q.At
+		if c.may < Unbounded {
+			left -= c.Promise.Late // which is not to be counted on
+		}
+		keeps = max(keeps, left)
+	}
+	return keeps
 }
 
 func (c *Contract) renewed(q *Ask, a *Said) Rule {
@@ -269,8 +281,6 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return RuleRemaining
 	case mine:
 		c.lapsed(t)
-	default:
-		c.mayRecord(t)
 	}
 	return NoRule
 }

@@ -97,6 +97,7 @@ func (p *player) play(s Step) bool {
 		line.NoOp = true
 		return true
 	}
+	was := p.now()
 	if odd := p.do(line); odd != nil {
 		p.breach = odd
 		return false
@@ -108,7 +109,7 @@ func (p *player) play(s Step) bool {
 		line.steady = p.opts.SteadyClock
 		p.capabilities()
 		for i := range p.leases {
-			p.leases[i].contract.Restart(p.now())
+			p.leases[i].contract.Restart(was, p.now())
 		}
 	case Delete:
 		l.contract.Delete()
