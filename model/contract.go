@@ -8,7 +8,8 @@ type Promise struct {
 	// Tokens is the rule for the token of a new ownership, TokensNext or
 	// TokensRising.
 	Tokens TokenRule
-	// Granularity: TTLs are rounded up to a multiple of it; 0: exact.
+	// Granularity: TTLs are rounded up to a multiple of it, and what is said to
+	// remain is rounded either way; 0: exact.
 	Granularity int64
 	// MinTTL: shorter TTLs are refused as invalid, or raised to it.
 	MinTTL int64

@@ -121,6 +121,21 @@ var tolerances = []struct {
 		get(19.9, held(ownerA, 1, 0.1)),
 		get(22, free),
 	}},
+	{"what remains is said in seconds", Promise{Granularity: second, LockDelay: 2 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(4.5, ownerB, 10, held(ownerA, 1, 5)),
+		acquire(4.5, ownerB, 10, held(ownerA, 1, 6)),
+		get(9.5, held(ownerA, 1, 0)),
+		acquire(10.5, ownerB, 10, delayed(1)),
+		acquire(10.5, ownerB, 10, delayed(2)),
+		acquire(11.5, ownerB, 10, delayed(0)),
+	}},
+	{"expiries are rounded up, and grants say until when", Promise{Late: second}, []turn{
+		acquire(0.5, ownerA, 10, granted(ownerA, 1, 10.5)),
+		renew(0.7, ownerA, 1, 10, granted(ownerA, 1, 10.3)),
+		get(10.9, held(ownerA, 1, 0.1)),
+		get(11, free),
+	}},
 	{"a renewal says what is left of a TTL that never ends", Promise{Late: 2 * second}, []turn{
 		{q: Ask{Op: OpAcquire, Owner: ownerA, TTL: math.MaxInt64}, a: Said{Code: CodeGranted, Token: 1, Holder: ownerA, TTL: math.MaxInt64}},
 		renew(4, ownerA, 1, 10, Said{Code: CodeGranted, Token: 1, Holder: ownerA, TTL: math.MaxInt64 - 4*second}),

@@ -109,8 +109,12 @@ var breaches = []struct {
 	}, "refused as held: a holds it under token 1 for another 6s"},
 	{RuleRemaining, Promise{Granularity: second}, []turn{
 		acquire(0, ownerA, 9.5, granted(ownerA, 1, 9.5)),
-		acquire(4, ownerB, 10, held(ownerA, 1, 6.5)),
+		acquire(4, ownerB, 10, held(ownerA, 1, 7)),
 	}, "refused as held: a holds it under token 1 for another 5.5s to 6s"},
+	{RuleRemaining, Promise{Granularity: second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(4.5, ownerB, 10, held(ownerA, 1, 4.5)),
+	}, "refused as held: a holds it under token 1 for another 5.5s"},
 	{RuleAcquireAgain, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerA, 10, granted(ownerA, 2, 10)),
@@ -153,10 +157,14 @@ var breaches = []struct {
 		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
 		renew(4, ownerA, 1, 10, granted(ownerA, 1, 17)),
 	}, "granted: a holds it under token 1 for another 16s; the grant says a TTL above zero and up to 16s"},
-	{RuleGrantTTL, Promise{Late: 2 * second}, []turn{ // lateness is not to be counted on
+	{RuleGrantTTL, Promise{Late: 2 * second}, []turn{
 		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
-		acquire(4, ownerA, 10, granted(ownerA, 1, 17)),
-	}, "granted again: a holds it under token 1 for another 16s to 18s; the grant says a TTL above zero and up to 16s"},
+		acquire(4, ownerA, 10, granted(ownerA, 1, 19)),
+	}, "granted again: a holds it under token 1 for another 16s to 18s; the grant says a TTL above zero and up to 18s"},
+	{RuleNotEarly, Promise{Late: 2 * second}, []turn{ // a grant that counts on lateness is held to it
+		acquire(0, ownerA, 10, granted(ownerA, 1, 11)),
+		acquire(10.5, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 500ms to 1.5s"},
 	{RuleRenewProlongs, Promise{Granularity: second}, []turn{ // what a renewal says is left is left
 		acquire(0, ownerA, 19.5, granted(ownerA, 1, 19.5)),
 		renew(4, ownerA, 1, 10, granted(ownerA, 1, 16)),

@@ -92,13 +92,15 @@ func TestContractAllowsTTLsWithinThePromise(t *testing.T) {
 			var said int64
 			asked := q
 			if q.TTL > 0 {
-				said = 1 + r.Int64N(keeps)
-				asked.TTL = said + r.Int64N(keeps-said+1) + r.Int64N(p.Late+1)
+				said = 1 + r.Int64N(keeps+p.Late)
+				asked.TTL = said + r.Int64N(keeps+p.Late-said+1)
 			}
 			a := Said{Code: CodeInvalid}
 			if q.TTL == 0 || q.TTL >= p.MinTTL || r.IntN(2) == 0 {
 				if a = specSays(&s, asked); a.Code == CodeGranted {
-					a.TTL = said
+					if a.TTL = said; r.IntN(3) == 0 {
+						a.TTL = a.Remaining // which is at least that
+					}
 				}
 			}
 			before := c
