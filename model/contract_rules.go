@@ -125,7 +125,7 @@ var ruleTexts = [rules]struct{ name, says string }{
 		"Get says who holds the lease now, under which token, and nobody once the tenure has lapsed or was released, whether or not a row or key is still there."},
 
 	RuleRestartTenure: {"restart-keeps-the-tenure",
-		"After a restart of the store an unreleased tenure is held for its whole TTL, the largest granted in it, from then on. The new clock does not know how much has passed, and the holder, who knows of no restart, acts on."},
+		"After a restart of the store a tenure that has not lapsed, and was not released, is held for its whole TTL, the largest granted in it, from then on. The new clock does not know how much has passed, and the holder, who knows of no restart, acts on."},
 	RuleRestartCounter: {"restart-keeps-the-counter",
 		"The last token is durable before it is granted: after a restart of the store the next ownership gets a higher one. Tokens that start again let stale writes land."},
 	RuleRestartLapse: {"restart-keeps-the-lapse",

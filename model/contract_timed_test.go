@@ -89,8 +89,8 @@ func TestContractAllowsWhatTheTimedSpecificationAllows(t *testing.T) {
 		for range 40 {
 			switch r.IntN(10) {
 			case 0:
-				lax = lax || blurs(&c)
-				c.Restart(now)
+				lax = lax || blurs(&c, now)
+				c.Restart(now, now)
 				if !p.SteadyClock { // of which a TimedRestart is the opposite
 					states = step(TimedOp{Kind: TimedRestart, Call: now, Return: now})
 				}
@@ -145,10 +145,10 @@ func TestContractAllowsWhatTheTimedSpecificationAllows(t *testing.T) {
 	}
 }
 
-// blurs reports whether a restart now makes the contract laxer than the timed
-// specification: with renewals after a lapse, a refusal to a third party and
-// then a restart leave open whether the tenure goes on or may be revived, and
-// the contract keeps one interval for the ends of both.
-func blurs(c *Contract) bool {
-	return !c.Promise.SteadyClock && c.Promise.RenewAfterLapse && c.runs && c.nlapses > 0
+// blurs reports whether a restart after a crash at now makes the contract laxer
+// than the timed specification: with renewals after a lapse it leaves open
+// whether the tenure goes on or may be revived, and the contract keeps one
+// interval for the ends of both.
+func blurs(c *Contract, now int64) bool {
+	return c.Promise.RenewAfterLapse && c.runs && c.canLapse(now)
 }

@@ -12,7 +12,7 @@ func (c *Contract) breach(rule Rule, q Ask) Breach {
 	want := c.want(&q)
 	switch rule {
 	case RuleGrantTTL:
-		if most := c.mayGrant(&q); most > 0 {
+		if most := c.longest(&q); most > 0 {
 			want += fmt.Sprintf("; the grant says a TTL above zero and up to %v", time.Duration(most))
 		}
 	case RuleGrantHolder:
@@ -171,7 +171,7 @@ func (c *Contract) over(t int64) string {
 	case !c.runs:
 		return fmt.Sprintf("%s's tenure has lapsed, as was told", ownerMark)
 	case t < c.sure:
-		return fmt.Sprintf("%s's tenure may be known to have lapsed before the restart", ownerMark)
+		return fmt.Sprintf("the lapse of %s's tenure may have been on record at the restart", ownerMark)
 	case c.sure == c.may && t == c.sure:
 		return fmt.Sprintf("%s's tenure lapsed just now", ownerMark)
 	}

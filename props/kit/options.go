@@ -17,7 +17,7 @@ type Options struct {
 	// higher one, as where tokens are revisions of a database.
 	Tokens model.TokenRule
 	// Granularity is the unit of TTLs: others are rounded up to a multiple of
-	// it. 0: exact. (A store that rounds down lapses before its clients
+	// it, and what refusals say remains is rounded either way. 0: exact. (A store that rounds down lapses before its clients
 	// believe, and is wrong.)
 	Granularity time.Duration
 	// MinTTL is the shortest TTL. Shorter ones are refused as invalid or

@@ -99,6 +99,7 @@ func (p *player) play(s Step) bool {
 		line.NoOp = true
 		return true
 	}
+	was := p.now()
 	var odd *model.Breach
 	if p.lab.Call(func() { odd = p.do(line) }); odd != nil {
 		p.breach = odd
@@ -111,7 +112,7 @@ func (p *player) play(s Step) bool {
 		line.steady = p.opts.SteadyClock
 		p.capabilities()
 		for i := range p.leases {
-			p.leases[i].contract.Restart(p.now())
+			p.leases[i].contract.Restart(was, p.now())
 		}
 	case Delete:
 		l.contract.Delete()
