@@ -56,10 +56,14 @@ func (s *funcs) limit(o *Options) {
 	o.NoGet = o.NoGet || s.f.Get == nil
 }
 
-// For is o with what store is known to lack.
+// For is o with what store is known to lack. A store that wraps another says so
+// by a method Unwrap.
 func (o Options) For(store lease.Store) Options {
-	if s, ok := store.(*funcs); ok {
+	switch s := store.(type) {
+	case *funcs:
 		s.limit(&o)
+	case interface{ Unwrap() lease.Store }:
+		return o.For(s.Unwrap())
 	}
 	return o
 }

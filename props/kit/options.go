@@ -40,6 +40,11 @@ type Options struct {
 	// Volatile says that the store forgets everything with its process, its
 	// tokens too, and whoever uses it knows: restarts are not tested.
 	Volatile bool
+	// Shared says that several processes use one durable state at once, as those
+	// of a library over a database do: two at a time are checked as well, opened
+	// in one Env, whose Durable then has to stand being shared. Without it a
+	// process is the only one while it lives.
+	Shared bool
 	// Terse says that refusals carry no details: neither the holder nor how
 	// long it has, nor what tells a lapse from a loss. A [Funcs] is terse.
 	Terse bool

@@ -30,6 +30,7 @@ func checks(open script.Open, o kit.Options, e kit.Effort, limit time.Duration) 
 		Random(open, o, e),
 		Concurrency(open, o, e),
 		[]kit.Check{Linearizability(open, o, e)},
+		Shared(open, o, e),
 	)
 	for i, c := range checks {
 		checks[i].Run = func() kit.Outcome { return hinted(o, c.Run()) }
