@@ -186,7 +186,7 @@ func (c *Contract) Delete() {
 
 // MayBeFree reports whether the answers so far allow that nobody holds the lease
 // at an instant.
-func (c *Contract) MayBeFree(at int64) bool { return c.phase != tenured || !c.mustHold(at) }
+func (c *Contract) MayBeFree(at int64) bool { return !c.mustHold(at) }
 
 // free ends the tenure without a lapse.
 func (c *Contract) free(how tenancy) {
