@@ -36,6 +36,19 @@ var tolerances = []struct {
 		acquire(0, ownerA, 100, granted(ownerA, 1, 10)),
 		acquire(10, ownerB, 100, granted(ownerB, 2, 10)),
 	}},
+	{"a grant says what is left of a tenure that has longer", Promise{}, []turn{
+		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
+		renew(5, ownerA, 1, 10, granted(ownerA, 1, 15)),
+		acquire(6, ownerA, 10, granted(ownerA, 1, 14)),
+		acquire(20, ownerB, 10, granted(ownerB, 2, 10)),
+	}},
+	{"the last token issued is that of another lease", Promise{Tokens: TokensRising}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 3, 10)),
+		release(1, ownerA, 3, done),
+		renew(1, ownerA, 3, 10, Said{Code: CodeLost, Token: 7}),
+		get(1, Said{Code: CodeFree, Token: 7}),
+		acquire(2, ownerB, 10, granted(ownerB, 8, 10)),
+	}},
 	{"a sweep ends tenures late", Promise{Late: 2 * second}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(11, ownerB, 10, Said{Code: CodeHeld, Token: 1, Holder: ownerA, Remaining: -second}),

@@ -153,6 +153,10 @@ var breaches = []struct {
 	{RuleGrantTTL, Promise{MinTTL: 5 * second}, []turn{ // 5s is the most it keeps
 		acquire(0, ownerA, 2, granted(ownerA, 1, 6)),
 	}, "granted under token 1: nobody ever held it; or refused as invalid: its TTL is below 5s; the grant says a TTL above zero and up to 5s"},
+	{RuleGrantTTL, Promise{}, []turn{ // 15s are left
+		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
+		renew(5, ownerA, 1, 10, granted(ownerA, 1, 16)),
+	}, "granted: a holds it under token 1 for another 15s; the grant says a TTL above zero and up to 15s"},
 	{RuleGrantTTL, Promise{}, []turn{ // no more than is left of the longer one
 		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
 		renew(4, ownerA, 1, 10, granted(ownerA, 1, 17)),

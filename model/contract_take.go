@@ -274,7 +274,7 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return anyRule
 	}
 	if a.Holder != (Owner{}) {
-		if mine || !c.canHold(t) || a.Holder != c.owner || a.Token != 0 && a.Token != c.token {
+		if mine || !c.canHold(t) || a.Holder != c.owner || !c.mayBeLatest(a.Token) {
 			return RuleNamesHolder
 		}
 		r := c.remaining(t, a, false)
@@ -282,7 +282,7 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return r
 	}
 	switch {
-	case a.Token != 0 && a.Token != c.token:
+	case !c.mayBeLatest(a.Token):
 		return RuleNamesHolder
 	case a.Remaining != 0:
 		return RuleRemaining
@@ -323,5 +323,12 @@ func (c *Contract) get(q *Ask, a *Said) Rule {
 	default:
 		return anyRule
 	}
-	return unless(a.Holder == Owner{} && (a.Token == 0 || a.Token == c.token), RuleGet)
+	return unless(a.Holder == Owner{} && c.mayBeLatest(a.Token), RuleGet)
+}
+
+// mayBeLatest reports whether a store may say that token is the last one issued;
+// 0 says nothing. Where tokens only rise they may
+// be drawn from what other leases draw from too, and the last one be another's.
+func (c *Contract) mayBeLatest(token uint64) bool {
+	return token == 0 || token == c.token || c.Promise.Tokens == TokensRising && token > c.token
 }

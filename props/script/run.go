@@ -15,7 +15,8 @@ var resources = [...]string{"shard-1", "shard-2"}
 
 // Run plays steps against a fresh store, up to the first answer that breaks a
 // rule. A store that panics or fails, with nobody disturbing it, breaks one
-// too. One that never answers is waited for without end, as by any test.
+// too. One that never answers is waited for without end, unless open is
+// [kit.Watched].
 //
 // Like [kit.NewLab] it panics with a *[kit.SetupError] where open gives up.
 func Run(open Open, o kit.Options, steps []Step) Result {
@@ -63,6 +64,7 @@ type issued struct {
 func newPlayer(open Open, o kit.Options) *player {
 	p := &player{lab: kit.NewLab(open, nil)}
 	p.lab.SteadyClock(o.SteadyClock)
+	p.lab.Tell(p.stuck)
 	p.opts = o.For(p.lab.Thing())
 	p.capabilities()
 	for i := range p.leases {
@@ -98,7 +100,8 @@ func (p *player) play(s Step) bool {
 		return true
 	}
 	was := p.now()
-	if odd := p.do(line); odd != nil {
+	var odd *model.Breach
+	if p.lab.Call(func() { odd = p.do(line) }); odd != nil {
 		p.breach = odd
 		return false
 	}

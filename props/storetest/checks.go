@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"fencepost/model"
 	"fencepost/props/kit"
@@ -10,8 +11,16 @@ import (
 )
 
 // Checks are all there are for the store that open makes, the plainest first:
-// whoever mends what the first failure says has mended most of the others.
+// whoever mends what the first failure says has mended most of the others. A
+// call that takes [kit.Silence] ends them all: those after it are skipped.
 func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
+	return checks(open, o, e, kit.Silence)
+}
+
+// checks are those of a store whose calls return within limit, or never do.
+func checks(open script.Open, o kit.Options, e kit.Effort, limit time.Duration) []kit.Check {
+	w := kit.NewWatch(limit)
+	open = kit.Watched(w, open)
 	checks := slices.Concat(
 		Rules(open, o),
 		Malformed(open, o),
@@ -23,18 +32,26 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 		[]kit.Check{Linearizability(open, o, e)},
 	)
 	for i, c := range checks {
-		checks[i].Run = func() kit.Outcome {
-			out := c.Run()
-			if f := out.Failure; f != nil && f.Hint == "" {
-				f.Hint = meant[f.Rule]
-				if o.SteadyClock {
-					f.Hint = strings.TrimPrefix(f.Hint, hintSteady)
-				}
-			}
-			return out
+		checks[i].Run = func() kit.Outcome { return hinted(o, c.Run()) }
+	}
+	return w.Over(checks)
+}
+
+// watched is one check of what open makes, by itself.
+func watched(open script.Open, check func(script.Open) kit.Outcome) kit.Outcome {
+	w := kit.NewWatch(kit.Silence)
+	return w.Run(func() kit.Outcome { return check(kit.Watched(w, open)) })
+}
+
+// hinted is out with what to declare if it is no fault.
+func hinted(o kit.Options, out kit.Outcome) kit.Outcome {
+	if f := out.Failure; f != nil && f.Hint == "" {
+		f.Hint = meant[f.Rule]
+		if o.SteadyClock {
+			f.Hint = strings.TrimPrefix(f.Hint, hintSteady)
 		}
 	}
-	return checks
+	return out
 }
 
 const hintSteady = "A store whose clock goes on over a restart, such as a database server's, declares it: Options.SteadyClock. "
@@ -53,7 +70,7 @@ var meant = func() map[string]string {
 		model.RuleRestartLapse:   volatile,
 		model.RuleRestartRelease: volatile,
 		model.RuleNamesHolder:    terse,
-		model.RuleRemaining:      terse + " TTLs that are rounded up: Options.Granularity.",
+		model.RuleRemaining:      "A remaining time that is off by a little comes from another clock than Env.Clock. " + terse + " TTLs that are rounded up: Options.Granularity.",
 		model.RuleTokenNext:      "Tokens that rise by more than one, such as revisions of a database, are declared: Options.Tokens = model.TokensRising.",
 		model.RuleOnTime:         background + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRestartEnds:    hintSteady + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
@@ -63,5 +80,6 @@ var meant = func() map[string]string {
 	} {
 		h[rule.String()] = hint
 	}
+	h[forever.name] = "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late."
 	return h
 }()

@@ -194,9 +194,10 @@ func (p *probe) senseless(s *request) {
 	if s != nil {
 		p.send(*s, held.Token)
 	}
-	p.advance(p.t.ttl - 1)
+	sure := min(p.t.ttl, held.TTL) // less where the store caps TTLs
+	p.advance(sure - 1)
 	p.mustRefuse(lock, b, "a holds it for another 1ns, whatever was refused meanwhile")
-	p.advance(1 + p.t.late + p.t.delay)
+	p.advance(p.t.free() - sure + 1)
 	next := p.mustAcquire(lock, b, "a's tenure is over, and a request that was refused prolongs none")
 	p.follows(held.Token, next.Token)
 	p.mustRelease(lock, b, next.Token)
@@ -265,6 +266,10 @@ var (
 		{"with-another-nonce", lease.Holder{Node: "a", Seq: 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 2}},
 		{"with-a-nonce-of-64-bits", lease.Holder{Node: "a", Seq: 1, Nonce: math.MaxUint64}, lease.Holder{Node: "a", Seq: 1, Nonce: math.MaxUint64 - 1}},
 		{"with-a-large-sequence-number", lease.Holder{Node: "a", Seq: 1<<53 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1 << 53, Nonce: 1}},
+		{"with-a-nonce-of-other-upper-32-bits", lease.Holder{Node: "a", Seq: 1, Nonce: 1<<40 | 7}, lease.Holder{Node: "a", Seq: 1, Nonce: 7}},
+		{"with-a-sequence-number-above-8-bits", lease.Holder{Node: "a", Seq: 1<<8 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 1}},
+		{"with-a-sequence-number-above-16-bits", lease.Holder{Node: "a", Seq: 1<<16 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 1}},
+		{"with-a-sequence-number-above-32-bits", lease.Holder{Node: "a", Seq: 1<<32 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 1}},
 		{"with-digits-that-move", lease.Holder{Node: "a1", Seq: 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 11, Nonce: 1}},
 		{"in-another-case", lease.Holder{Node: "Node", Seq: 1, Nonce: 1}, lease.Holder{Node: "node", Seq: 1, Nonce: 1}},
 		{"without-a-node", lease.Holder{Seq: 1, Nonce: 1}, lease.Holder{Seq: 2, Nonce: 1}},

@@ -105,7 +105,17 @@ func harmOf(v model.Invariant) harm {
 // The schedules are those of e.Seed, and as many as the options' Calls allow.
 // The options must be valid: [kit.Options.Validate].
 func Random(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
-	batch := sync.OnceValue(func() randomBatch { return runRandom(open, o, e) })
+	var mu sync.Mutex
+	var ran *randomBatch
+	batch := func() randomBatch { // not sync.OnceValue, which panics where open has ended the goroutine
+		mu.Lock()
+		defer mu.Unlock()
+		if ran == nil {
+			b := runRandom(open, o, e)
+			ran = &b
+		}
+		return *ran
+	}
 	var checks []kit.Check
 	for _, h := range harms {
 		checks = append(checks, kit.Check{Name: h.check(), Run: func() kit.Outcome { return batch().outcome(h) }})
@@ -175,18 +185,6 @@ func (r frugal) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return out
 }
 
-// process is a lab as a World drives it.
-type process struct {
-	*kit.Lab[lease.Store]
-	calls *int
-}
-
-// Store counts, as it is asked for once for each call.
-func (p process) Store() lease.Store {
-	*p.calls++
-	return p.Thing()
-}
-
 // newSimulated looks at a store to see what it can do.
 func newSimulated(open script.Open, o kit.Options) *simulated {
 	lab := kit.NewLab(open, nil)
@@ -196,7 +194,7 @@ func newSimulated(open script.Open, o kit.Options) *simulated {
 	w.store = sim.NewOpaqueStore(func() sim.Live {
 		w.lab = kit.NewLab(open, nil)
 		w.lab.SteadyClock(o.SteadyClock)
-		return process{w.lab, &w.calls}
+		return newProcess(w.lab, &w.calls)
 	}, w.o.Promise())
 	w.subject = sim.Subject{Name: sim.SubjectExternal, Store: w.store, Client: frugal{}, Storage: sim.Storage{}}
 	return w
@@ -300,7 +298,11 @@ func (w *simulated) batch(e kit.Effort) (b randomBatch) {
 
 // shorten makes f as short as limit calls allow, and tells it.
 func (w *simulated) shorten(f *judge.Failure, limit int) *kit.Failure {
-	s := f.MinimizeWhile(w.subject, harmful, func() bool { return w.calls < limit })
+	s := f.MinimizeWithin(w.subject, harmful, func(s *sim.Schedule) bool {
+		// What the store promises stays, or its right answers would be held
+		// against it.
+		return w.calls < limit && s.Config.Lease.LockDelay == w.o.LockDelay && s.Config.Lease.TTL >= w.shortest()
+	})
 	if r := judge.Run(s, w.subject, harmful); r.Violated.Has(f.Result.First.Invariant) {
 		return w.failure(s, r.First)
 	}

@@ -13,6 +13,7 @@ import (
 	"fencepost/model"
 	"fencepost/props/judge"
 	"fencepost/props/kit"
+	"fencepost/props/mutant"
 	"fencepost/props/script"
 	"fencepost/props/sim"
 )
@@ -396,5 +397,30 @@ func TestStoresThatAreRightInTheirOwnWayPassRandomSchedules(t *testing.T) {
 		if w.store.Close(); !failed {
 			t.Errorf("%s: nobody minds", name)
 		}
+	}
+}
+
+// A schedule without the lock delay that the store has would show it refusing
+// what it is right to refuse, and could not be replayed.
+func TestShorteningKeepsToWhatTheOptionsSay(t *testing.T) {
+	o := kit.Options{LockDelay: 8 * time.Second, MinTTL: 3 * time.Second}
+	var failure *kit.Failure
+	for _, c := range Random(mutant.RightStore(2*time.Second), o, kit.Effort{Seed: 1}) {
+		if f := c.Run().Failure; f != nil {
+			failure = f
+		}
+	}
+	if failure == nil || failure.File == nil {
+		t.Fatalf("a lock delay of 2s passes for one of 8s: %v", failure)
+	}
+	s, err := sim.ReadSchedule(bytes.NewReader(failure.File.Data), failure.File.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Config.Lease.LockDelay != o.LockDelay || s.Config.Lease.TTL < o.MinTTL {
+		t.Errorf("shortened to %+v", s.Config.Lease)
+	}
+	if out := Replay(mutant.RightStore(2*time.Second), o, failure.File.Name, failure.File.Data); out.Failure == nil {
+		t.Errorf("it does not replay: %+v", out)
 	}
 }

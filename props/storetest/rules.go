@@ -85,7 +85,7 @@ func (c court) try(r rule) (out kit.Outcome) {
 			// A check that is skipped here names one that fails, so that no
 			// breach goes unreported.
 			if home, ok := c.home(result.Breach.Rule); ok {
-				out = kit.Outcome{Skipped: notReached(result.Breach.Rule, home)}
+				out = kit.Outcome{Skipped: notReached(result.Breach.Rule.String(), home)}
 			} else {
 				out = kit.Outcome{Failure: failure(result)}
 			}
@@ -131,21 +131,20 @@ func (c court) home(broken model.Rule) (name string, ok bool) {
 }
 
 // first is the first check of those named that the store fails.
-func (c court) first(named func(string) bool) (broken model.Rule, home string, ok bool) {
+func (c court) first(named func(string) bool) (broken, home string, ok bool) {
 	for _, r := range c.rules {
 		if !named(r.name) {
 			continue
 		}
 		if out := c.try(r); out.Failure != nil {
-			result, _ := c.run(r)
-			return result.Breach.Rule, r.name, true
+			return out.Failure.Rule, r.name, true
 		}
 	}
-	return 0, "", false
+	return "", "", false
 }
 
-func notReached(broken model.Rule, home string) string {
-	return fmt.Sprintf("not reached: the store breaks %v first, see %s", broken, home)
+func notReached(broken, home string) string {
+	return fmt.Sprintf("not reached: the store breaks %s first, see %s", broken, home)
 }
 
 // failure tells what the last line of r breaks.
@@ -154,27 +153,11 @@ func failure(r script.Result) *kit.Failure {
 	return &kit.Failure{
 		Rule:  r.Breach.Rule.String(),
 		Says:  r.Breach.Says(),
-		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", said(last.Step), last.Answer, r.Breach.Want),
+		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", script.Said(last.Step), last.Answer, r.Breach.Want),
 		Story: script.Story(r),
 		Read:  read(r.Breach.Rule, last.Step.Do, r.Breach.SteadyClock),
 		Log:   r.Log,
 	}
-}
-
-func said(s script.Step) string {
-	switch s.Do {
-	case script.Acquire:
-		return s.Who.String() + "'s acquire"
-	case script.Renew:
-		return s.Who.String() + "'s renewal"
-	case script.Release:
-		return s.Who.String() + "'s release"
-	case script.Get:
-		return "the question who holds it"
-	case script.Delete:
-		return "the deletion"
-	}
-	return "the " + s.Do.String()
 }
 
 // read is where the rule is documented that an answer to a step of this kind

@@ -106,6 +106,9 @@ func TestLockstepConvictsInAFewLines(t *testing.T) {
 		if !strings.HasPrefix(f.check, "rules/") && !strings.HasPrefix(f.check, "restarts/") {
 			continue
 		}
+		if strings.Contains(f.check, "-weeks") || strings.Contains(f.check, "-many-turns") {
+			continue // random scripts are short, and pass no time in vain
+		}
 		var failed []string
 		for _, c := range Lockstep(f.open(), f.o, kit.Effort{Seed: 1}) {
 			out := c.Run()
