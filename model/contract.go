@@ -184,6 +184,10 @@ func (c *Contract) Delete() {
 	c.free(deleted)
 }
 
+// MayBeFree reports whether the answers so far allow that nobody holds the lease
+// at an instant.
+func (c *Contract) MayBeFree(at int64) bool { return !c.mustHold(at) }
+
 // free ends the tenure without a lapse.
 func (c *Contract) free(how tenancy) {
 	c.phase, c.runs, c.nlapses, c.restarted = how, false, 0, false

@@ -149,6 +149,12 @@ var tolerances = []struct {
 		get(10.9, held(ownerA, 1, 0.1)),
 		get(11, free),
 	}},
+	{"and a restart lets that run again, rounded up", Promise{Late: second}, []turn{
+		acquire(0.5, ownerA, 10, granted(ownerA, 1, 10.5)),
+		crash(100.1),
+		get(110.9, held(ownerA, 1, 0.1)),
+		get(111.6, free),
+	}},
 	{"a renewal says what is left of a TTL that never ends", Promise{Late: 2 * second}, []turn{
 		{q: Ask{Op: OpAcquire, Owner: ownerA, TTL: math.MaxInt64}, a: Said{Code: CodeGranted, Token: 1, Holder: ownerA, TTL: math.MaxInt64}},
 		renew(4, ownerA, 1, 10, Said{Code: CodeGranted, Token: 1, Holder: ownerA, TTL: math.MaxInt64 - 4*second}),

@@ -144,7 +144,7 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	}
 	c.runs, c.nlapses, c.restarted = true, 0, false
 	c.sure, c.may = sure, may
-	c.said, c.kept = max(c.said, a.TTL), max(c.kept, keeps)
+	c.said, c.kept = max(c.said, a.TTL), max(c.kept, keeps, a.TTL)
 	c.began, c.promised = t, saturate(t, a.TTL)
 	return c.remaining(t, a, false)
 }

@@ -66,8 +66,8 @@ type recall struct {
 	forged bool   // the storage has seen a token that was never granted
 	values [Keys]int64
 
-	// longest is the longest TTL that anybody asked for so far. What must run
-	// out is at most that: a request may be granted long after it was sent, or
+	// longest is the longest TTL that anybody asked for so far, or was granted.
+	// What must run out is at most that: a request may be granted long after it was sent, or
 	// twice, so that the running tenure's own TTL would not do. It gives the
 	// store more time than it needs, never less.
 	longest int64
@@ -205,6 +205,7 @@ func (m *Monitor) handle(e *Event) {
 // grant judges a successful acquire or renew. Unless the same tenure runs it
 // is a change of ownership, whatever the store calls it.
 func (m *Monitor) grant(e *Event) {
+	m.longest = max(m.longest, e.Remaining)
 	if e.Remaining > 0 && e.TTL-e.Remaining > m.short {
 		m.short = e.TTL - e.Remaining
 		m.calm.judged = m.calm.judged && m.renewable()

@@ -78,12 +78,13 @@ func stretch(d, ppb int64) (int64, bool) {
 // does, who sees what arrives at the store and what leaves it: a request that
 // never arrived had no effect, and an answer that was lost is recorded where it
 // left. Dozens of unknown outcomes would make each check take seconds. And a grant
-// for less than was asked for counts as one of what it says.
+// for less or more than was asked for counts as one of what it says.
 func witnessed(events []model.Event) []model.Event {
 	handled, returned := make(map[model.Msg]bool), make(map[model.Msg]bool)
-	less := make(map[model.Msg]int64) // the TTLs of grants that were shorter
+	said := make(map[model.Msg]int64) // the TTLs of grants for another one
 	alive := [model.MaxNodes]int{}    // position of the last crash
 	invoked := make(map[model.Msg]int)
+	token, until := uint64(0), int64(0) // of the tenure, on the store's clock
 	for i := range events {
 		switch e := &events[i]; e.Kind {
 		case model.KindInvoke:
@@ -92,8 +93,17 @@ func witnessed(events []model.Event) []model.Event {
 			alive[e.Node] = i
 		case model.KindHandle:
 			handled[e.Req] = true
-			if e.Code == model.CodeGranted && 0 < e.Remaining && e.Remaining < e.TTL {
-				less[e.Req] = e.Remaining
+			if e.Code == model.CodeGranted && e.Remaining > 0 {
+				end := e.Local + e.Remaining
+				// More may also be what was left of an earlier grant, which says it.
+				if e.Remaining < e.TTL || e.Remaining > e.TTL && (e.Token != token || end > until) {
+					said[e.Req] = e.Remaining
+				}
+				token, until = e.Token, end
+			}
+		case model.KindRestart:
+			if e.Node == sim.StoreNode {
+				token = 0 // nothing is known of the new clock
 			}
 		case model.KindReturn:
 			if at, ok := invoked[e.Req]; ok && at >= alive[e.Node] {
@@ -104,7 +114,7 @@ func witnessed(events []model.Event) []model.Event {
 	out := make([]model.Event, 0, len(events)+16)
 	for i := range events {
 		e := events[i]
-		if ttl, ok := less[e.Req]; ok && e.Kind == model.KindInvoke {
+		if ttl, ok := said[e.Req]; ok && e.Kind == model.KindInvoke {
 			e.TTL = ttl
 		}
 		switch {
@@ -115,7 +125,7 @@ func witnessed(events []model.Event) []model.Event {
 				continue
 			}
 			e.Kind, e.Node, e.Peer, e.Copy = model.KindInvoke, e.Peer, e.Node, false
-			if ttl, ok := less[e.Req]; ok {
+			if ttl, ok := said[e.Req]; ok {
 				e.TTL = ttl
 			}
 		case e.Kind == model.KindHandle && !returned[e.Req]:

@@ -137,6 +137,26 @@ func (s odd) Get(context.Context, string) (lease.Observation, error) { return s.
 func (s odd) Delete(context.Context, string) error                   { return s.remove() }
 func (s odd) Settle()                                                { s.settle() }
 
+// A store may say that there was nothing to delete: then nothing was deleted.
+func TestADeletionOfWhatNobodyHoldsMayFail(t *testing.T) {
+	open := func(e kit.Env) lease.Store { return refusesDeletions{memory(e)} }
+	for script, steps := range map[string]int{
+		"delete\nacquire a 10s":                                      2,
+		"acquire a 10s\nrelease a\ndelete\nacquire b 10s":            4,
+		"acquire a 10s\nadvance 10s\ndelete\nrelease a":              4,
+		"acquire a 10s\nadvance 10s\nget\ndelete\nacquire b 10s":     5,
+		"acquire a 10s\nadvance 9.999999999s\ndelete\nacquire b 10s": 3, // which is wrong
+	} {
+		if r := Run(open, kit.Options{}, Parse(script)); len(r.Lines) != steps || (r.Breach != nil) != (steps == 3) {
+			t.Errorf("%q: %+v", script, r)
+		}
+	}
+}
+
+type refusesDeletions struct{ lease.Store }
+
+func (refusesDeletions) Delete(context.Context, string) error { return errors.New("no such lease") }
+
 func TestWhatIsNoAnswerBreaksARule(t *testing.T) {
 	right := odd{
 		acquire: func(g lease.Grant, err error) (lease.Grant, error) { return g, err },
@@ -171,7 +191,7 @@ func TestWhatIsNoAnswerBreaksARule(t *testing.T) {
 				return lease.Observation{Holder: lease.Holder{Node: "z", Seq: 1, Nonce: 1}, Token: 7}, nil
 			}
 		}},
-		{"delete", `error: not today`, model.RuleAnswers, func(s *odd) { s.remove = func() error { return errors.New("not today") } }},
+		{"acquire a 10s\ndelete", `error: not today`, model.RuleAnswers, func(s *odd) { s.remove = func() error { return errors.New("not today") } }},
 		{"advance 1s", `panic: tick, at run_test.go:NN`, model.RuleAnswers, func(s *odd) { s.settle = func() { panic("tick") } }},
 		{"restart", `panic: no way back, at run_test.go:NN`, model.RuleAnswers, nil},
 	} {
@@ -189,10 +209,10 @@ func TestWhatIsNoAnswerBreaksARule(t *testing.T) {
 		}
 		r := Run(open, kit.Options{}, Parse(c.script))
 		if r.Breach == nil {
-			t.Errorf("%s: nothing is wrong with %q", c.script, r.Lines[0].Answer)
+			t.Errorf("%s: nothing is wrong with %q", c.script, r.Lines[len(r.Lines)-1].Answer)
 			continue
 		}
-		answer := r.Lines[0].Answer
+		answer := r.Lines[len(r.Lines)-1].Answer
 		if i := strings.Index(answer, "_test.go:"); i >= 0 {
 			answer = answer[:i] + "_test.go:NN"
 		}
