@@ -112,15 +112,13 @@ func (c *conformance) dir(t tester) string {
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.+-]|^\.+$`)
 
 // groups parts the checks by what comes before the first slash of their names,
-// in the order in which the groups begin.
+// in the order in which the groups begin. A group is one subtest: go test would
+// give a second one of its name another.
 func groups(checks []check) (out [][]check) {
-	at := map[string]int{}
 	for _, c := range checks {
-		i, begun := at[groupOf(c)]
-		if !begun {
-			i = len(out)
-			at[groupOf(c)] = i
-			out = append(out, nil)
+		i := slices.IndexFunc(out, func(group []check) bool { return groupOf(group[0]) == groupOf(c) })
+		if i < 0 {
+			i, out = len(out), append(out, nil)
 		}
 		out[i] = append(out[i], c)
 	}

@@ -220,3 +220,19 @@ func TestEffortComesFromTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
+func TestAGroupOfChecksIsOneSubtest(t *testing.T) {
+	var all []check
+	for _, name := range []string{"a/1", "b/1", "a/2", "c", "b/2"} {
+		all = append(all, check{name: name})
+	}
+	var got []string
+	for _, group := range groups(all) {
+		for _, c := range group {
+			got = append(got, c.name)
+		}
+	}
+	if want := "a/1 a/2 b/1 b/2 c"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}

@@ -12,7 +12,8 @@ import (
 
 // Env is the world that one process of the code under test lives in. A crash
 // ends it; the process after gets another Env, with the same durable state and
-// a new clock, whose readings have nothing to do with those before.
+// a new clock, whose readings have nothing to do with those before unless
+// [Options].SteadyClock says that it goes on.
 type Env struct {
 	// Clock is the only time there is: instants to compare, and timers. It
 	// moves when the check says so, in no relation to the time of day. A store

@@ -156,6 +156,35 @@ func TestEachProcessHasAClockOfItsOwn(t *testing.T) {
 	}
 }
 
+// The clock goes on, and what the old process waited for does not.
+func TestASteadyClockGoesOnOverARestart(t *testing.T) {
+	lab := kit.NewLab(func(e kit.Env) *thing { return &thing{env: e} }, nil)
+	defer lab.Close()
+	lab.SteadyClock(true)
+	lab.Advance(time.Second)
+	before := lab.Thing().env.Clock
+	at := before.Now()
+	timer := before.Timer(at + time.Minute)
+	for range 2 {
+		lab.Restart()
+		if got := lab.Thing().env.Clock.Now(); got != at {
+			t.Errorf("the clock reads %v, and read %v before the restart", got, at)
+		}
+	}
+	lab.Advance(time.Hour)
+	if got := lab.Thing().env.Clock.Now(); got != at+time.Hour {
+		t.Errorf("an hour is %v", got-at)
+	}
+	select {
+	case <-timer.C():
+		t.Error("a timer of a process that is gone has fired")
+	default:
+	}
+	if got := before.Now(); got != at {
+		t.Errorf("the clock of the process that is gone moved on by %v", got-at)
+	}
+}
+
 func TestGivingUpIsAnErrorThatSaysWhy(t *testing.T) {
 	cause := errors.New("no server")
 	err := kit.Attempt(func() {
@@ -278,5 +307,12 @@ func TestPlainFunctionsAreAStore(t *testing.T) {
 	store.(interface{ Close() }).Close()
 	if !closed {
 		t.Error("Close is not passed on")
+	}
+}
+
+func TestALongLineOfTheLogIsCut(t *testing.T) {
+	f := kit.Failure{Rule: "r", What: "w", Log: strings.Repeat("x", 10_000)}
+	if got := f.Text(nil, ""); len(got) > 300 {
+		t.Errorf("%d bytes", len(got))
 	}
 }

@@ -27,6 +27,7 @@ type Lab[T any] struct {
 	thing  T
 	runs   bool // there is a thing
 	boots  int
+	steady bool // see SteadyClock
 	log    log
 	watch  *Watch // of what was opened; nil: nobody watches
 }
@@ -45,8 +46,14 @@ func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T]
 	return l
 }
 
-// boot starts a process. Each one's clock begins at a reading of its own, far
-// from that of those around it: no instant of one means anything to the next.
+// SteadyClock says whether the clocks of processes from the next on go on from
+// what the one before read last, as [Options].SteadyClock promises. Each is a
+// clock of its own all the same: no timer of a process outlives it.
+func (l *Lab[T]) SteadyClock(on bool) { l.steady = on }
+
+// boot starts a process. Unless clocks go on, each one's begins at a reading of
+// its own, far from that of those around it: no instant of one means anything
+// to the next.
 func (l *Lab[T]) boot() {
 	l.boots++
 	n := time.Duration(l.boots % 200) // or after many boots it would overflow
@@ -54,6 +61,9 @@ func (l *Lab[T]) boot() {
 	l.born = n * 10_000_019 * time.Second
 	if l.boots%2 == 0 {
 		l.born = n * time.Second // a clock that starts low, as after a reboot
+	}
+	if l.steady && l.clk != nil {
+		l.born = l.clk.Now()
 	}
 	l.clk = clock.NewManual(l.born)
 	var clk clock.Clock = l.clk

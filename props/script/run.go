@@ -63,6 +63,7 @@ type issued struct {
 
 func newPlayer(open Open, o kit.Options) *player {
 	p := &player{lab: kit.NewLab(open, nil)}
+	p.lab.SteadyClock(o.SteadyClock)
 	p.lab.Tell(p.stuck)
 	p.opts = o.For(p.lab.Thing())
 	p.capabilities()
@@ -98,6 +99,7 @@ func (p *player) play(s Step) bool {
 		line.NoOp = true
 		return true
 	}
+	was := p.now()
 	var odd *model.Breach
 	if p.lab.Call(func() { odd = p.do(line) }); odd != nil {
 		p.breach = odd
@@ -107,9 +109,10 @@ func (p *player) play(s Step) bool {
 	case Advance:
 		p.at = later(p.at, s.D)
 	case Restart:
+		line.steady = p.opts.SteadyClock
 		p.capabilities()
 		for i := range p.leases {
-			p.leases[i].contract.Restart(p.now())
+			p.leases[i].contract.Restart(was, p.now())
 		}
 	case Delete:
 		l.contract.Delete()

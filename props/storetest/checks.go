@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"fencepost/model"
@@ -31,7 +32,7 @@ func checks(open script.Open, o kit.Options, e kit.Effort, limit time.Duration) 
 		[]kit.Check{Linearizability(open, o, e)},
 	)
 	for i, c := range checks {
-		checks[i].Run = func() kit.Outcome { return hinted(c.Run()) }
+		checks[i].Run = func() kit.Outcome { return hinted(o, c.Run()) }
 	}
 	return w.Over(checks)
 }
@@ -43,12 +44,17 @@ func watched(open script.Open, check func(script.Open) kit.Outcome) kit.Outcome 
 }
 
 // hinted is out with what to declare if it is no fault.
-func hinted(out kit.Outcome) kit.Outcome {
+func hinted(o kit.Options, out kit.Outcome) kit.Outcome {
 	if f := out.Failure; f != nil && f.Hint == "" {
 		f.Hint = meant[f.Rule]
+		if o.SteadyClock {
+			f.Hint = strings.TrimPrefix(f.Hint, hintSteady)
+		}
 	}
 	return out
 }
+
+const hintSteady = "A store whose clock goes on over a restart, such as a database server's, declares it: Options.SteadyClock. "
 
 // meant is what to declare where a rule is broken on purpose.
 var meant = func() map[string]string {
@@ -59,7 +65,7 @@ var meant = func() map[string]string {
 	const background = "A store that reads any clock but Env.Clock never sees the TTL pass. One that ends leases in the background offers Settle (kit.Settler), and is waited for. "
 	h := map[string]string{}
 	for rule, hint := range map[model.Rule]string{
-		model.RuleRestartTenure:  volatile,
+		model.RuleRestartTenure:  hintSteady + volatile,
 		model.RuleRestartCounter: volatile,
 		model.RuleRestartLapse:   volatile,
 		model.RuleRestartRelease: volatile,
@@ -67,7 +73,7 @@ var meant = func() map[string]string {
 		model.RuleRemaining:      "A remaining time that is off by a little comes from another clock than Env.Clock. " + terse + " TTLs that are rounded up: Options.Granularity.",
 		model.RuleTokenNext:      "Tokens that rise by more than one, such as revisions of a database, are declared: Options.Tokens = model.TokensRising.",
 		model.RuleOnTime:         background + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
-		model.RuleRestartEnds:    "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
+		model.RuleRestartEnds:    hintSteady + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRenewHeld:      "A store that lets the last holder renew what nobody took meanwhile declares it: Options.RenewAfterLapse.",
 		model.RuleAcquireFree:    "A pause after a lapse is declared: Options.LockDelay; TTLs that are too short for the store: Options.MinTTL.",
 		model.RuleMalformed:      "TTLs that are too short for the store are declared: Options.MinTTL.",

@@ -29,7 +29,7 @@ func explore(ctx context.Context, open script.Open, o kit.Options, x script.Expl
 		found := script.Explore(ctx, open, o, x)
 		switch {
 		case found.Failure != nil:
-			out = hinted(kit.Outcome{Failure: failure(*found.Failure)})
+			out = hinted(o, kit.Outcome{Failure: failure(*found.Failure)})
 		case found.Unfaithful != nil:
 			out = kit.Outcome{Unknown: fmt.Sprintf("Snapshot and Restore do not keep all of the store's state: put back into a snapshot it answers otherwise than after %v", found.Unfaithful)}
 		case found.Depth == 0:

@@ -266,6 +266,10 @@ var (
 		{"with-another-nonce", lease.Holder{Node: "a", Seq: 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 2}},
 		{"with-a-nonce-of-64-bits", lease.Holder{Node: "a", Seq: 1, Nonce: math.MaxUint64}, lease.Holder{Node: "a", Seq: 1, Nonce: math.MaxUint64 - 1}},
 		{"with-a-large-sequence-number", lease.Holder{Node: "a", Seq: 1<<53 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1 << 53, Nonce: 1}},
+		{"with-a-nonce-of-other-upper-32-bits", lease.Holder{Node: "a", Seq: 1, Nonce: 1<<40 | 7}, lease.Holder{Node: "a", Seq: 1, Nonce: 7}},
+		{"with-a-sequence-number-above-8-bits", lease.Holder{Node: "a", Seq: 1<<8 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 1}},
+		{"with-a-sequence-number-above-16-bits", lease.Holder{Node: "a", Seq: 1<<16 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 1}},
+		{"with-a-sequence-number-above-32-bits", lease.Holder{Node: "a", Seq: 1<<32 + 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 1, Nonce: 1}},
 		{"with-digits-that-move", lease.Holder{Node: "a1", Seq: 1, Nonce: 1}, lease.Holder{Node: "a", Seq: 11, Nonce: 1}},
 		{"in-another-case", lease.Holder{Node: "Node", Seq: 1, Nonce: 1}, lease.Holder{Node: "node", Seq: 1, Nonce: 1}},
 		{"without-a-node", lease.Holder{Seq: 1, Nonce: 1}, lease.Holder{Seq: 2, Nonce: 1}},
@@ -367,10 +371,16 @@ func (p *probe) largestTTL(renewal bool, ttl time.Duration) {
 		return // capped at less
 	}
 	p.mustRefuse(lock, b, "a holds it, for longer than that")
-	if !p.o.Volatile {
+	switch {
+	case p.o.Volatile:
+	case !p.o.SteadyClock:
 		p.restart()
 		p.advance(p.t.short)
 		p.mustRefuse(lock, b, "a holds it, and after a restart for its whole TTL again")
+	case g.TTL > 2*p.t.short:
+		p.restart()
+		p.advance(p.t.short)
+		p.mustRefuse(lock, b, "a holds it, for longer than that, and the store's clock goes on over a restart")
 	}
 	p.mustRelease(lock, a, g.Token)
 	p.follows(g.Token, p.mustAcquire(lock, b, "a gave it back").Token)

@@ -48,6 +48,7 @@ func ask(open script.Open, o kit.Options, rule verdict, f func(*probe)) (out kit
 	}()
 	lab := kit.NewLab(open, nil)
 	defer lab.Close()
+	lab.SteadyClock(o.SteadyClock)
 	o = o.For(lab.Thing())
 	p := &probe{lab: lab, o: o, t: timesOf(o), rule: rule}
 	lab.Tell(p.stuck)

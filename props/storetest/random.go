@@ -193,6 +193,7 @@ func newSimulated(open script.Open, o kit.Options) *simulated {
 	_, w.deletes = lab.Thing().(kit.Deleter)
 	w.store = sim.NewOpaqueStore(func() sim.Live {
 		w.lab = kit.NewLab(open, nil)
+		w.lab.SteadyClock(o.SteadyClock)
 		return newProcess(w.lab, &w.calls)
 	}, w.o.Promise())
 	w.subject = sim.Subject{Name: sim.SubjectExternal, Store: w.store, Client: frugal{}, Storage: sim.Storage{}}

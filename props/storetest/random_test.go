@@ -144,6 +144,8 @@ func wrongInTime() map[string]struct {
 			return r, rep
 		}}, owned | history},
 		"a restart forgets the counter": {fault{restart: func(lease.Record, time.Duration) lease.Record { return lease.Record{} }}, tokens | owned},
+		"a restart ends what goes on":   {fault{o: kit.Options{SteadyClock: true}, restart: func(r lease.Record, now time.Duration) lease.Record { r.Expires = min(r.Expires, now); return r }}, owned | history},
+		"a restart starts the TTL anew": {fault{o: kit.Options{SteadyClock: true}, restart: func(r lease.Record, now time.Duration) lease.Record { return lease.Restore(r.Durable, now) }}, tokens | history | model.SetOf(model.Availability)},
 		"a restart frees":               {fault{restart: func(r lease.Record, _ time.Duration) lease.Record { return r.Delete() }}, owned | history},
 	}
 }
@@ -178,7 +180,11 @@ func TestAStoreThatDoesHarmIsConvictedInTheQuickMode(t *testing.T) {
 				if again.Failure == nil || again.Failure.What != f.What || again.Failure.File.Name != f.File.Name {
 					t.Errorf("%s: replayed: %+v", c.Name, again)
 				}
-				if right := Replay(opened(rightStore), w.f.o, f.File.Name, f.File.Data); right.Covered == "" {
+				rightly := opened(rightStore)
+				if w.f.o.SteadyClock {
+					rightly = steadily(nil, 0)
+				}
+				if right := Replay(rightly, w.f.o, f.File.Name, f.File.Data); right.Covered == "" {
 					t.Errorf("%s: replayed with a right store: %+v", c.Name, right)
 				}
 				if os.Getenv("FENCEPOST_SHOW") != "" {

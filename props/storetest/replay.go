@@ -25,7 +25,7 @@ func replay(open script.Open, o kit.Options, path string, data []byte) (out kit.
 	}
 	err = kit.Attempt(func() {
 		if r := script.Run(open, o, c.Steps); r.Breach != nil {
-			out = hinted(kit.Outcome{Failure: failure(r)})
+			out = hinted(o, kit.Outcome{Failure: failure(r)})
 		}
 	})
 	if err != nil {

@@ -25,9 +25,11 @@ type rule struct {
 type need uint8
 
 const (
-	restarts  need = 1 << iota // the store outlives its process
-	aDelay                     // there is a lock delay
-	noRenewal                  // a lapsed tenure cannot be renewed
+	restarts    need = 1 << iota // the store outlives its process
+	aDelay                       // there is a lock delay
+	newClock                     // its clock starts anew with each process
+	steadyClock                  // its clock goes on over a restart
+	noRenewal                    // a lapsed tenure cannot be renewed
 )
 
 func (n need) missing(o kit.Options) string {
@@ -36,6 +38,10 @@ func (n need) missing(o kit.Options) string {
 		return "Options.Volatile: the store forgets everything with its process"
 	case n&aDelay != 0 && o.LockDelay == 0:
 		return "Options.LockDelay is 0: the store has no lock delay"
+	case n&newClock != 0 && o.SteadyClock:
+		return "Options.SteadyClock: the store's clock goes on over a restart"
+	case n&steadyClock != 0 && !o.SteadyClock:
+		return "no Options.SteadyClock: the store's clock starts anew with each process"
 	case n&noRenewal != 0 && o.RenewAfterLapse:
 		return "Options.RenewAfterLapse: the last holder may renew a lapsed tenure"
 	}
@@ -146,20 +152,23 @@ func failure(r script.Result) *kit.Failure {
 	last := r.Lines[len(r.Lines)-1]
 	return &kit.Failure{
 		Rule:  r.Breach.Rule.String(),
-		Says:  r.Breach.Rule.Says(),
+		Says:  r.Breach.Says(),
 		What:  fmt.Sprintf("%s was answered \"%s\"; expected: %s", script.Said(last.Step), last.Answer, r.Breach.Want),
 		Story: script.Story(r),
-		Read:  read(r.Breach.Rule, last.Step.Do),
+		Read:  read(r.Breach.Rule, last.Step.Do, r.Breach.SteadyClock),
 		Log:   r.Log,
 	}
 }
 
 // read is where the rule is documented that an answer to a step of this kind
-// broke.
-func read(broken model.Rule, kind script.Kind) string {
+// broke, for a store whose clock is steady or not.
+func read(broken model.Rule, kind script.Kind, steady bool) string {
 	const lease = "go doc fencepost/impl/lease "
 	switch broken {
 	case model.RuleRestartTenure, model.RuleRestartEnds, model.RuleRestartLapse, model.RuleRestartRelease:
+		if steady {
+			return "go doc fencepost/props/kit Options.SteadyClock"
+		}
 		return lease + "Restore"
 	case model.RuleRestartCounter, model.RuleTokenNext:
 		return lease + "Token"

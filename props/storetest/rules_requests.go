@@ -7,8 +7,9 @@ import (
 )
 
 // manyTurns tell a number from its digits: a store that finds its highest token
-// by the order of text takes 9 for more than 10, and 99 for more than 100.
-const manyTurns = 120
+// by the order of text takes 9 for more than 10, and 99 for more than 100. And
+// they are more than a byte can count.
+const manyTurns = 260
 
 // requestRules are those of a store that stays up. The first is the one that
 // nothing else is worth without.

@@ -141,6 +141,9 @@ func (b *bookStore) refuse(resource string, e *entry, h lease.Holder, t lease.To
 		return &lease.LapsedError{Resource: resource, Holder: h, Token: t}
 	}
 	lost := &lease.LostError{Resource: resource, Holder: h, Token: t, Latest: e.token}
+	if b.global && !b.optimistic {
+		lost.Latest = b.disk.issued
+	}
 	if e.held() {
 		lost.Current = e.holder
 	}
