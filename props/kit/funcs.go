@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"fencepost/impl/lease"
@@ -43,7 +42,7 @@ func (f Funcs) Store() lease.Store {
 	default:
 		return &funcs{f}
 	}
-	panic(&SetupError{fmt.Errorf("Funcs.%s is nil: set it", name)})
+	panic(&SetupError{errors.New("Funcs." + name + " is nil: set it")})
 }
 
 type funcs struct{ f Funcs }

@@ -52,6 +52,9 @@ func Watched[T any](w *Watch, open func(Env) T) func(Env) T {
 			*e.watch = w
 		}
 		w.Within("open", func() { thing = open(e) })
+		if err := usable(thing); err != nil {
+			e.Fatal(err)
+		}
 		return thing
 	}
 }
@@ -77,7 +80,7 @@ func (w *Watch) count(n uint64) {
 }
 
 // Within is a call in f that no answer is expected of, such as "Close". No
-// other may be under way.
+// other such call may be under way.
 func (w *Watch) Within(what string, f func()) {
 	if w == nil {
 		f()
@@ -138,7 +141,9 @@ func (w *Watch) Run(check func() Outcome) Outcome {
 		defer func() { done <- out }()
 		out = Guard(check)
 	}()
-	const parts = 4 // of the limit
+	// In parts, so that a machine or debugger that stops the process for longer
+	// convicts nobody: of the ticks meanwhile there is one.
+	const parts = 4
 	tick := time.NewTicker(w.limit / parts)
 	defer tick.Stop()
 	for seen, quiet := uint64(0), 0; ; {

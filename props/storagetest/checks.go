@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"fencepost/impl/fence"
@@ -24,33 +23,20 @@ func Checks(open func(kit.Env) fence.KV, o Options, e kit.Effort) []kit.Check {
 	if err := o.Validate(); err != nil {
 		return []kit.Check{{Name: "options", Run: func() kit.Outcome { return kit.Outcome{Unknown: err.Error()} }}}
 	}
-	return checks(open, o.known(open), e, silence)
+	return checks(open, o.known(open, kit.Silence), e, kit.Silence)
 }
 
 // checks are those of a storage whose calls return within limit, or never do.
 func checks(open opener, o Options, e kit.Effort, limit time.Duration) []kit.Check {
-	w := new(watch)
+	w := &watch{Watch: kit.NewWatch(limit)}
 	open, o = w.over(open), o.unwatched()
 	t := newCourt(open, o)
-	var stuck atomic.Pointer[string] // the check that waits for ever
-	ask := func(name string, run func() kit.Outcome) kit.Check {
-		return kit.Check{Name: name, Run: func() kit.Outcome {
-			if at := stuck.Load(); at != nil && *at != name {
-				return kit.Outcome{Skipped: "not reached: a call of the storage does not return, see " + *at}
-			}
-			out := w.run(limit, run)
-			if out.Failure != nil && out.Failure.Rule == everyCallReturns.String() {
-				stuck.Store(&name)
-			}
-			return out
-		}}
-	}
 	var checks []kit.Check
 	for _, c := range t.rules {
-		checks = append(checks, ask(c.name, func() kit.Outcome { return t.try(c) }))
+		checks = append(checks, kit.Check{Name: c.name, Run: func() kit.Outcome { return t.try(c) }})
 	}
 	for _, c := range slices.Concat(otherChecks, raceChecks) {
-		checks = append(checks, ask(c.name, func() kit.Outcome {
+		checks = append(checks, kit.Check{Name: c.name, Run: func() kit.Outcome {
 			if why := o.lacks(c.needs); why != "" {
 				return kit.Outcome{Skipped: why}
 			}
@@ -60,9 +46,9 @@ func checks(open opener, o Options, e kit.Effort, limit time.Duration) []kit.Che
 				}
 			}
 			return c.run(open, o, e)
-		}))
+		}})
 	}
-	return checks
+	return w.Over(checks)
 }
 
 // otherCheck asks what no fixed script does.
@@ -96,12 +82,19 @@ var raceChecks = []otherCheck{
 
 // known is o with what the storage is found to lack when it is opened. Where
 // that fails each check will say so by itself.
-func (o Options) known(open opener) Options {
-	_ = kit.Attempt(func() {
-		lab := kit.NewLab(open, nil)
-		defer lab.Close()
-		o = o.For(lab.Thing())
+func (o Options) known(open opener, limit time.Duration) Options {
+	w := kit.NewWatch(limit)
+	known := make(chan Options, 1)
+	w.Run(func() kit.Outcome {
+		lab := kit.NewLab(kit.Watched(w, open), nil)
+		known <- o.For(lab.Thing())
+		lab.Close()
+		return kit.Outcome{}
 	})
+	select {
+	case o = <-known:
+	default:
+	}
 	return o
 }
 

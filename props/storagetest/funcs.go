@@ -6,6 +6,7 @@ import (
 
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
+	"fencepost/props/kit"
 )
 
 // Funcs is a fenced storage made of plain functions, for code that does not use
@@ -25,8 +26,14 @@ type Funcs struct {
 	Close func()
 }
 
-// KV is f as a fence.KV, whose refusals do not say which token was seen.
-func (f Funcs) KV() fence.KV { return &funcs{f} }
+// KV is f as a fence.KV, whose refusals do not say which token was seen. Without
+// Write there is no storage, which ends the check as [kit.Env.Fatal] does.
+func (f Funcs) KV() fence.KV {
+	if f.Write == nil {
+		panic(&kit.SetupError{Err: errors.New("Funcs.Write is nil: set it")})
+	}
+	return &funcs{f}
+}
 
 type funcs struct{ f Funcs }
 

@@ -234,15 +234,6 @@ func (t court) elsewhere(r result) kit.Outcome {
 	return kit.Outcome{Failure: r.failure(t.o, noRule)}
 }
 
-// attempt runs a check, which comes to nothing if the storage could not be set
-// up.
-func attempt(f func() kit.Outcome) (out kit.Outcome) {
-	if err := kit.Attempt(func() { out = f() }); err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
-}
-
 // counted is n of what, "script" for one of which the plural is "scripts".
 func counted(n int, what string) string {
 	switch {

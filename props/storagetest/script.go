@@ -231,9 +231,9 @@ func Replay(open func(kit.Env) fence.KV, o Options, name string, data []byte) ki
 	case f.CompareAndSwap != (o.Carry != nil):
 		return kit.Outcome{Unknown: fmt.Sprintf("%s: compareAndSwap: %v, but Options.Carry says otherwise", name, f.CompareAndSwap)}
 	}
-	w := new(watch)
+	w := &watch{Watch: kit.NewWatch(kit.Silence)}
 	open, o = w.over(open), o.unwatched()
-	return w.run(silence, func() kit.Outcome {
+	return w.Run(func() kit.Outcome {
 		r := play(open, o, steps)
 		if fail := r.failure(o, noRule); fail != nil {
 			fail.File = &kit.File{Name: name, Data: data}

@@ -3,25 +3,19 @@ package storagetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
-	"time"
 
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/props/kit"
 )
 
-// silence is how long nothing may be heard of a storage that is being called,
-// in real time: only one that never answers takes that long.
-const silence = 10 * time.Second
-
-// watch sees the calls of a check begin and end, so that one that never returns
-// is told instead of waited for: a lock that a refusal does not give back is a
-// common mistake.
+// watch remembers the calls of a check, to tell of one that never returns: a lock
+// that a refusal does not give back is a common mistake.
 type watch struct {
+	*kit.Watch
 	mu    sync.Mutex
-	heard int64 // how many calls began and ended
+	tick  int64 // how many calls began and ended
 	deeds []watched
 }
 
@@ -38,23 +32,26 @@ const recalled = 6
 
 // over opens what open makes, watched.
 func (w *watch) over(open opener) opener {
+	open = kit.Watched(w.Watch, open)
 	return func(e kit.Env) fence.KV {
+		kv := open(e)
 		w.mu.Lock()
 		w.deeds = nil // of another storage, or of a process that is gone
 		w.mu.Unlock()
-		return &watchedKV{open(e), w}
+		w.Tell(w.stuck)
+		return &watchedKV{kv, w}
 	}
 }
 
 func (w *watch) begin(st step) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.heard++
+	w.tick++
 	if len(w.deeds) > 4*recalled { // few enough to be under way, or over and done with
 		w.forget()
 	}
-	w.deeds = append(w.deeds, watched{step: st, call: w.heard})
-	return w.heard
+	w.deeds = append(w.deeds, watched{step: st, call: w.tick})
+	return w.tick
 }
 
 // forget leaves the calls under way, and the last ones that returned.
@@ -71,23 +68,20 @@ func (w *watch) forget() {
 func (w *watch) end(call int64, got string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.heard++
+	w.tick++
 	for i := len(w.deeds) - 1; i >= 0; i-- {
 		if d := &w.deeds[i]; d.call == call {
-			d.got, d.ret = got, w.heard
+			d.got, d.ret = got, w.tick
 			return
 		}
 	}
 }
 
-// stuck is the call that began first of those under way, as a failure; nil if
-// there is none, or something was heard since.
-func (w *watch) stuck(heard int64, limit time.Duration) *kit.Failure {
+// stuck tells of the call that began first of those under way: see
+// [kit.Watch.Tell].
+func (w *watch) stuck(within string) *kit.Failure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.heard != heard {
-		return nil
-	}
 	w.forget()
 	var tokens []uint64
 	for _, d := range w.deeds {
@@ -108,32 +102,16 @@ func (w *watch) stuck(heard int64, limit time.Duration) *kit.Failure {
 		}
 		deeds = append(deeds, told)
 	}
-	if first == nil {
-		return nil
+	what := "a call"
+	if first != nil {
+		what = "a " + kindNames[first.do]
 	}
-	return convict(everyCallReturns, fmt.Sprintf("a %s did not return in %v", kindNames[first.do], limit), story(deeds))
-}
-
-// run runs a check, up to the first call that does not return within limit.
-// That call, and the check that waits for it, cannot be ended.
-func (w *watch) run(limit time.Duration, check func() kit.Outcome) kit.Outcome {
-	done := make(chan kit.Outcome, 1)
-	go func() { done <- attempt(check) }()
-	tick := time.NewTicker(limit)
-	defer tick.Stop()
-	for heard := int64(-1); ; {
-		select {
-		case out := <-done:
-			return out
-		case <-tick.C:
-			if f := w.stuck(heard, limit); f != nil {
-				return kit.Outcome{Failure: f}
-			}
-			w.mu.Lock()
-			heard = w.heard
-			w.mu.Unlock()
-		}
+	f := convict(everyCallReturns, what, story(deeds))
+	f.Rule = "" // and how long it took
+	if within != "" {
+		f.Story = append(f.Story, within+" does not return  ◄")
 	}
+	return f
 }
 
 // watchedKV is a storage whose calls are watched.
@@ -146,8 +124,10 @@ type watchedKV struct {
 // opened.
 func (o Options) unwatched() Options {
 	if carry := o.Carry; carry != nil {
-		o.Carry = func(ctx context.Context, kv fence.KV, token lease.Token) error {
-			return carry(ctx, kv.(*watchedKV).kv, token)
+		o.Carry = func(ctx context.Context, kv fence.KV, token lease.Token) (err error) {
+			k := kv.(*watchedKV)
+			k.w.Within("Options.Carry", func() { err = carry(ctx, k.kv, token) })
+			return err
 		}
 	}
 	return o
@@ -157,7 +137,8 @@ func (k *watchedKV) Write(ctx context.Context, token lease.Token, key, value str
 	st := step{do: doWrite, token: uint64(token), key: key, value: value}
 	call, said := k.w.begin(st), "panicked"
 	defer func() { k.w.end(call, said) }()
-	err := k.kv.Write(ctx, token, key, value)
+	var err error
+	k.w.Call(func() { err = k.kv.Write(ctx, token, key, value) })
 	said = got(st, answerOf(err))
 	return err
 }
@@ -166,7 +147,8 @@ func (k *watchedKV) Fence(ctx context.Context, token lease.Token) error {
 	st := step{do: doFence, token: uint64(token)}
 	call, said := k.w.begin(st), "panicked"
 	defer func() { k.w.end(call, said) }()
-	err := k.kv.Fence(ctx, token)
+	var err error
+	k.w.Call(func() { err = k.kv.Fence(ctx, token) })
 	said = got(st, answerOf(err))
 	return err
 }
@@ -175,12 +157,19 @@ func (k *watchedKV) Read(ctx context.Context, key string) (value string, found b
 	st := step{do: doRead, key: key}
 	call, said := k.w.begin(st), "panicked"
 	defer func() { k.w.end(call, said) }()
-	if value, found, err = k.kv.Read(ctx, key); err != nil {
+	if k.w.Call(func() { value, found, err = k.kv.Read(ctx, key) }); err != nil {
 		said = "error: " + clip(err.Error())
 	} else {
 		said = got(st, answer{value: value, found: found})
 	}
 	return value, found, err
+}
+
+// Settle waits for what works in the background, where the storage does.
+func (k *watchedKV) Settle() {
+	if s, ok := k.kv.(kit.Settler); ok {
+		s.Settle()
+	}
 }
 
 // Close ends the process, where the storage has something to end.

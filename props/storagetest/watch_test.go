@@ -37,7 +37,7 @@ func TestACallThatNeverReturnsIsTold(t *testing.T) {
 				t.Errorf("%s:\n%s", f.What, joined(f.Story))
 			}
 			t.Logf("%s: %v\n%s", c.Name, f, joined(f.Story))
-		case strings.Contains(out.Skipped, "does not return"):
+		case strings.Contains(out.Skipped, "an earlier call never returned"):
 			skipped++
 		}
 	}
@@ -45,3 +45,39 @@ func TestACallThatNeverReturnsIsTold(t *testing.T) {
 		t.Errorf("told %d times, and %d checks were skipped", told, skipped)
 	}
 }
+
+// What stands in for a storage is no storage; nor does one that waits to be opened
+// or to be closed hold up more than a check.
+func TestWhatCannotBeOpenedIsUnknown(t *testing.T) {
+	for says, open := range map[string]func(kit.Env) fence.KV{
+		"open returned nil":                  func(kit.Env) fence.KV { return nil },
+		"open returned a nil *fence.Storage": func(kit.Env) fence.KV { return (*fence.Storage)(nil) },
+		"Funcs.Write is nil: set it":         func(kit.Env) fence.KV { return Funcs{}.KV() },
+	} {
+		for _, c := range Checks(open, Options{}, effort) {
+			if out := c.Run(); out.Skipped == "" && !strings.HasSuffix(out.Unknown, says) {
+				t.Errorf("%s came to %+v, want: %s", c.Name, out, says)
+			}
+		}
+	}
+}
+
+func TestWhatIsWaitedForAtTheEndsOfAProcessIsTold(t *testing.T) {
+	for what, open := range map[string]func(kit.Env) fence.KV{
+		"open":  func(kit.Env) fence.KV { select {} },
+		"Close": func(kit.Env) fence.KV { return Funcs{Write: admit, Close: func() { select {} }}.KV() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			const limit = 200 * time.Millisecond
+			o := Options{Volatile: true, NoRead: true}.known(open, limit)
+			f := checks(open, o, effort, limit)[0].Run().Failure
+			if f == nil || f.Rule != everyCallReturns.String() || f.What != what+" did not return in 200ms" || f.More == "" {
+				t.Errorf("told %+v", f)
+			}
+		})
+	}
+}
+
+// admit writes whatever comes.
+func admit(context.Context, uint64, string, string) (bool, error) { return true, nil }
