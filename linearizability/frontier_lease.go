@@ -45,8 +45,8 @@ func (c *leaseCompiler) forward() forward {
 		}
 		f.cuts = func(state any, a *action) bool { return l.cuts(only(state), a, c.timed[a.timed]) }
 	}
-	// Where a lapse goes on record, but the owner may renew after it, one stray may
-	// have seen the lapse of another who is the holder still.
+	// Where a restart leaves open whether a lapse is on record, but the owner may
+	// renew after it, it is not known who holds the lease that a stray asked for.
 	if c.params.NoRestarts || !c.params.RenewAfterLapse {
 		f.strays = l.strays(c.timed)
 	}

@@ -74,10 +74,12 @@ const resource = "leader"
 // answers: a grant begins a tenure, or goes on with it, and holds for the TTL
 // that it names, never for less than before; a release or deletion ends it, and
 // so does the answer that it lapsed or was lost, or that nobody holds the lease;
-// after a restart a tenure holds for its largest TTL again, unless the store's clock
-// goes on. That is the least
-// that a correct store keeps to. Whoever acts as leader must do so within it,
-// and whatever another grant does before its end is harm done.
+// after a restart a tenure holds for its largest TTL again, unless the store's
+// clock goes on. That is the least that a correct store keeps to, but for a tenure
+// that had run out before a crash with nobody told: the store may have that on
+// record all the same, and nobody acts under it any more. Whoever acts as leader
+// must do so within it, and whatever another grant does before its end is harm
+// done.
 //
 // Tokens are numbered in the World, so that a schedule means the same to stores
 // that start at different tokens: under TokensNext the first one granted is the

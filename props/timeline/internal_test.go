@@ -283,6 +283,24 @@ func TestALiveTraceWithoutTheStoresSideIsTold(t *testing.T) {
 	}
 }
 
+// Whether a lapse that nobody was told of was on record shows only later.
+func TestARestartAfterALapseLeavesTheTenureOpen(t *testing.T) {
+	a := model.Owner{Node: 3, Seq: 1}
+	grant := model.Event{Kind: model.KindHandle, Node: 1, Peer: 3, Op: model.OpAcquire, Code: model.CodeGranted, Owner: a, Holder: a, Token: 7, Remaining: 5}
+	lapse := model.Event{At: 5, Action: 2, Kind: model.KindLapse, Node: 1, Holder: a, Token: 7}
+	crash := model.Event{At: 6, Action: 3, Kind: model.KindCrash, Node: 1}
+	back := model.Event{At: 7, Action: 4, Kind: model.KindRestart, Node: 1, Holder: a, Token: 7}
+	for want, events := range map[string][]model.Event{
+		"store restarts: C1 holds 7":          {grant, crash, back},
+		"store restarts: C1 may hold 7 again": {grant, lapse, crash, back},
+	} {
+		moments, _ := tell(events, sim.Names(), &Options{})
+		if got := moments[len(moments)-1].text; got != want {
+			t.Errorf("told as %q, want %q", got, want)
+		}
+	}
+}
+
 func TestWhatAnotherNodeDoesIsToldApart(t *testing.T) {
 	renewal := model.Event{At: 1, Action: 1, Kind: model.KindHandle, Node: 1, Peer: 3, Op: model.OpRenew, Code: model.CodeGranted, Req: model.Msg{Action: 1}, Owner: model.Owner{Node: 3}, Token: 7, Asked: 7, Remaining: 5}
 	answer := renewal
