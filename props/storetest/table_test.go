@@ -14,9 +14,9 @@ import (
 	"fencepost/props/script"
 )
 
-// entry is a lease in a table of somebody's own, who knows nothing of
+// lot is a lease in a table of somebody's own, who knows nothing of
 // lease.Record.
-type entry struct {
+type lot struct {
 	holder  lease.Holder // zero: free, lapsed or released
 	token   lease.Token
 	ttl     time.Duration // the longest of the tenure
@@ -25,8 +25,8 @@ type entry struct {
 	since   time.Duration // read by the clock of one process only
 }
 
-// style is how a table goes about what stores may do in several ways.
-type style struct {
+// manner is how a rowStore goes about what stores may do in several ways.
+type manner struct {
 	delay time.Duration
 	// sweep has every request end what has run out in all of the table, as does
 	// "UPDATE ... WHERE expires <= now".
@@ -47,19 +47,19 @@ type style struct {
 	missing bool
 }
 
-// table is a right store.
-type table struct {
-	style
+// rowStore is a right store.
+type rowStore struct {
+	manner
 	env  kit.Env
 	mu   sync.Mutex
-	rows map[string]entry
-	disk *map[string]entry
+	rows map[string]lot
+	disk *map[string]lot
 	wake chan struct{}
 }
 
-func (s style) open(e kit.Env) lease.Store {
-	t := &table{style: s, env: e, rows: map[string]entry{}, wake: make(chan struct{}, 1),
-		disk: kit.Durable(e, "table", func() *map[string]entry { return &map[string]entry{} })}
+func (s manner) open(e kit.Env) lease.Store {
+	t := &rowStore{manner: s, env: e, rows: map[string]lot{}, wake: make(chan struct{}, 1),
+		disk: kit.Durable(e, "table", func() *map[string]lot { return &map[string]lot{} })}
 	now := e.Clock.Now()
 	for name, r := range *t.disk {
 		if r.expires = t.until(now, r.ttl); r.lapsed {
@@ -74,7 +74,7 @@ func (s style) open(e kit.Env) lease.Store {
 }
 
 // until is when a tenure of ttl ends, for good.
-func (t *table) until(now, ttl time.Duration) time.Duration {
+func (t *rowStore) until(now, ttl time.Duration) time.Duration {
 	end := now + ttl
 	if end < now {
 		return 1<<63 - 1
@@ -86,7 +86,7 @@ func (t *table) until(now, ttl time.Duration) time.Duration {
 }
 
 // work ends what has run out, whenever something has.
-func (t *table) work(timer clock.Timer) {
+func (t *rowStore) work(timer clock.Timer) {
 	defer timer.Stop()
 	for {
 		select {
@@ -109,7 +109,7 @@ func (t *table) work(timer clock.Timer) {
 }
 
 // Settle waits for the goroutine.
-func (t *table) Settle() {
+func (t *rowStore) Settle() {
 	for due := t.timer; due; runtime.Gosched() {
 		t.mu.Lock()
 		due = false
@@ -121,19 +121,19 @@ func (t *table) Settle() {
 }
 
 // end puts every lapse on record.
-func (t *table) end(now time.Duration) {
+func (t *rowStore) end(now time.Duration) {
 	for name := range t.rows {
 		t.lapse(name, now)
 	}
 }
 
-func (t *table) lapse(name string, now time.Duration) {
+func (t *rowStore) lapse(name string, now time.Duration) {
 	if r := t.rows[name]; !r.holder.IsZero() && now >= r.expires {
-		t.save(name, entry{token: r.token, lapsed: true, since: r.expires})
+		t.save(name, lot{token: r.token, lapsed: true, since: r.expires})
 	}
 }
 
-func (t *table) save(name string, r entry) {
+func (t *rowStore) save(name string, r lot) {
 	t.rows[name] = r
 	*t.disk = maps.Clone(t.rows)
 	select {
@@ -143,7 +143,7 @@ func (t *table) save(name string, r entry) {
 }
 
 // begin is the row of a request, with all lapses known that it may tell.
-func (t *table) begin(name string) (entry, time.Duration) {
+func (t *rowStore) begin(name string) (lot, time.Duration) {
 	now := t.env.Clock.Now()
 	if t.sweep {
 		t.end(now)
@@ -152,14 +152,14 @@ func (t *table) begin(name string) (entry, time.Duration) {
 	return t.rows[name], now
 }
 
-func (t *table) remaining(d time.Duration) time.Duration {
+func (t *rowStore) remaining(d time.Duration) time.Duration {
 	if t.remains == nil {
 		return d
 	}
 	return t.remains(d)
 }
 
-func (t *table) extend(name string, r entry, now, ttl time.Duration) lease.Grant {
+func (t *rowStore) extend(name string, r lot, now, ttl time.Duration) lease.Grant {
 	end := max(r.expires, t.until(now, ttl))
 	if g := (lease.Grant{Resource: name, Holder: r.holder, Token: r.token, TTL: ttl}); !t.thrifty || end > r.expires || ttl > r.ttl {
 		said := ttl
@@ -178,7 +178,7 @@ func (t *table) extend(name string, r entry, now, ttl time.Duration) lease.Grant
 	}
 }
 
-func (t *table) Acquire(ctx context.Context, name string, h lease.Holder, ttl time.Duration) (lease.Grant, error) {
+func (t *rowStore) Acquire(ctx context.Context, name string, h lease.Holder, ttl time.Duration) (lease.Grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -195,13 +195,13 @@ func (t *table) Acquire(ctx context.Context, name string, h lease.Holder, ttl ti
 	case r.lapsed && left > 0:
 		return lease.Grant{}, &lease.DelayError{Resource: name, Remaining: t.remaining(left)}
 	default:
-		r = entry{holder: h, token: r.token + 1}
+		r = lot{holder: h, token: r.token + 1}
 	}
 	return t.extend(name, r, now, ttl), nil
 }
 
 // own is the row if h holds it under token.
-func (t *table) own(ctx context.Context, op lease.Op, name string, h lease.Holder, token lease.Token, valid bool) (r entry, now time.Duration, err error) {
+func (t *rowStore) own(ctx context.Context, op lease.Op, name string, h lease.Holder, token lease.Token, valid bool) (r lot, now time.Duration, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, now, err
 	}
@@ -217,7 +217,7 @@ func (t *table) own(ctx context.Context, op lease.Op, name string, h lease.Holde
 	return r, now, &lease.LostError{Resource: name, Holder: h, Token: token, Current: r.holder, Latest: r.token}
 }
 
-func (t *table) Renew(ctx context.Context, name string, h lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
+func (t *rowStore) Renew(ctx context.Context, name string, h lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, now, err := t.own(ctx, lease.OpRenew, name, h, token, ttl > 0)
@@ -227,17 +227,17 @@ func (t *table) Renew(ctx context.Context, name string, h lease.Holder, token le
 	return t.extend(name, r, now, ttl), nil
 }
 
-func (t *table) Release(ctx context.Context, name string, h lease.Holder, token lease.Token) error {
+func (t *rowStore) Release(ctx context.Context, name string, h lease.Holder, token lease.Token) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, _, err := t.own(ctx, lease.OpRelease, name, h, token, true)
 	if err == nil {
-		t.save(name, entry{token: r.token})
+		t.save(name, lot{token: r.token})
 	}
 	return err
 }
 
-func (t *table) Get(ctx context.Context, name string) (lease.Observation, error) {
+func (t *rowStore) Get(ctx context.Context, name string) (lease.Observation, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -250,14 +250,14 @@ func (t *table) Get(ctx context.Context, name string) (lease.Observation, error)
 	return lease.Observation{Resource: name, Holder: r.holder, Token: r.token, Remaining: t.remaining(r.expires - now)}, nil
 }
 
-func (t *table) Delete(ctx context.Context, name string) error {
+func (t *rowStore) Delete(ctx context.Context, name string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r, _ := t.begin(name)
 	if t.missing && r.holder.IsZero() && !r.lapsed {
 		return lease.ErrNotHeld
 	}
-	t.save(name, entry{token: r.token})
+	t.save(name, lot{token: r.token})
 	return nil
 }
 
@@ -270,30 +270,30 @@ func near(unit time.Duration) func(time.Duration) time.Duration {
 	return func(d time.Duration) time.Duration { return d.Round(unit) }
 }
 
-// tables are right stores, each in a style of its own.
+// tables are right stores, each in a manner of its own.
 func tables() map[string]struct {
-	style
+	manner
 	o kit.Options
 } {
 	type variant = struct {
-		style
+		manner
 		o kit.Options
 	}
 	const second, delay = time.Second, 5 * time.Second
 	return map[string]variant{
-		"plain":                   {style{}, kit.Options{}},
-		"sweeps":                  {style{sweep: true}, kit.Options{}},
-		"sweeps, lock delay":      {style{sweep: true, delay: delay}, kit.Options{LockDelay: delay}},
-		"timer":                   {style{timer: true}, kit.Options{}},
-		"timer, lock delay":       {style{timer: true, delay: delay}, kit.Options{LockDelay: delay}},
-		"timer, lost":             {style{timer: true, lost: true}, kit.Options{Terse: true}},
-		"says what is left":       {style{left: true, sweep: true}, kit.Options{}},
-		"writes what extends":     {style{left: true, thrifty: true}, kit.Options{}},
-		"remains in seconds":      {style{remains: down(second)}, kit.Options{Granularity: second}},
-		"remains in whole tenths": {style{remains: near(second / 10), delay: delay}, kit.Options{Granularity: second / 10, LockDelay: delay}},
-		"expires in seconds":      {style{unit: second}, kit.Options{Late: second}},
-		"expires, says so":        {style{unit: second, left: true, timer: true}, kit.Options{Late: second}},
-		"deletes what is there":   {style{missing: true}, kit.Options{}},
+		"plain":                   {manner{}, kit.Options{}},
+		"sweeps":                  {manner{sweep: true}, kit.Options{}},
+		"sweeps, lock delay":      {manner{sweep: true, delay: delay}, kit.Options{LockDelay: delay}},
+		"timer":                   {manner{timer: true}, kit.Options{}},
+		"timer, lock delay":       {manner{timer: true, delay: delay}, kit.Options{LockDelay: delay}},
+		"timer, lost":             {manner{timer: true, lost: true}, kit.Options{Terse: true}},
+		"says what is left":       {manner{left: true, sweep: true}, kit.Options{}},
+		"writes what extends":     {manner{left: true, thrifty: true}, kit.Options{}},
+		"remains in seconds":      {manner{remains: down(second)}, kit.Options{Granularity: second}},
+		"remains in whole tenths": {manner{remains: near(second / 10), delay: delay}, kit.Options{Granularity: second / 10, LockDelay: delay}},
+		"expires in seconds":      {manner{unit: second}, kit.Options{Late: second}},
+		"expires, says so":        {manner{unit: second, left: true, timer: true}, kit.Options{Late: second}},
+		"deletes what is there":   {manner{missing: true}, kit.Options{}},
 	}
 }
 
@@ -306,7 +306,7 @@ func TestTablesInEachStylePassEverything(t *testing.T) {
 				v.o.Calls = 8000
 			}
 			for seed := range seeds() {
-				for _, c := range Checks(script.Open(v.style.open), v.o, kit.Effort{Seed: seed + 1}) {
+				for _, c := range Checks(script.Open(v.manner.open), v.o, kit.Effort{Seed: seed + 1}) {
 					out := c.Run()
 					switch {
 					case out.Failure != nil:
