@@ -12,22 +12,22 @@ import (
 	"fencepost/props/script"
 )
 
-// table is a database that several processes use at once.
-type table struct {
+// database is a database that several processes use at once.
+type database struct {
 	mu   sync.Mutex
 	rows map[string]lease.Record
 }
 
-// library is a process's view of the table: right, unless it remembers.
+// library is a process's view of the database: right, unless it remembers.
 type library struct {
-	env   kit.Env
-	table *table
-	cache map[string]lease.Record // nil: it looks at the table each time
+	env      kit.Env
+	database *database
+	cache    map[string]lease.Record // nil: it looks at the database each time
 }
 
 func openLibrary(caches bool) script.Open {
 	return func(e kit.Env) lease.Store {
-		l := &library{env: e, table: kit.Durable(e, "table", func() *table { return &table{rows: map[string]lease.Record{}} })}
+		l := &library{env: e, database: kit.Durable(e, "database", func() *database { return &database{rows: map[string]lease.Record{}} })}
 		if caches {
 			l.cache = map[string]lease.Record{}
 		}
@@ -36,14 +36,14 @@ func openLibrary(caches bool) script.Open {
 }
 
 func (l *library) handle(resource string, req lease.Request) (lease.Reply, error) {
-	l.table.mu.Lock()
-	defer l.table.mu.Unlock()
+	l.database.mu.Lock()
+	defer l.database.mu.Unlock()
 	row, known := l.cache[resource]
 	if !known {
-		row = l.table.rows[resource]
+		row = l.database.rows[resource]
 	}
 	row, rep := row.Handle(l.env.Clock.Now(), 0, req)
-	l.table.rows[resource] = row
+	l.database.rows[resource] = row
 	if l.cache != nil {
 		l.cache[resource] = row
 	}
