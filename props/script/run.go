@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"math"
+	"strconv"
 	"time"
 
 	"fencepost/impl/lease"
@@ -10,7 +11,8 @@ import (
 	"fencepost/props/kit"
 )
 
-// resources are the names of the leases that Step.On numbers.
+// resources are the names of the leases that Step.On numbers, as a script is
+// told. A store that has played others before knows them by other names.
 var resources = [...]string{"shard-1", "shard-2"}
 
 // Run plays steps against a fresh store, up to the first answer that breaks a
@@ -19,22 +21,17 @@ var resources = [...]string{"shard-1", "shard-2"}
 //
 // Like [kit.NewLab] it panics with a *[kit.SetupError] where open gives up.
 func Run(open Open, o kit.Options, steps []Step) Result {
-	p := newPlayer(open, o)
-	defer p.lab.Close()
-	p.lines = make([]Line, 0, len(steps))
-	for _, s := range steps {
-		if !p.play(s) {
-			break
-		}
-	}
-	return p.result()
+	s := NewSeries(open, o)
+	defer s.Close()
+	return s.Run(steps)
 }
 
 // player plays one script against one store.
 type player struct {
 	lab    *kit.Lab[lease.Store]
-	opts   kit.Options // with what the store is known to lack
-	del    kit.Deleter // nil if nobody can delete
+	names  [len(resources)]string // of the leases
+	opts   kit.Options            // with what the store is known to lack
+	del    kit.Deleter            // nil if nobody can delete
 	at     time.Duration
 	leases [len(resources)]leaseState
 	lines  []Line
@@ -60,11 +57,16 @@ type issued struct {
 	token uint64
 }
 
-func newPlayer(open Open, o kit.Options) *player {
-	p := &player{lab: kit.NewLab(open, nil)}
-	p.opts = o.For(p.lab.Thing())
+func newLab(open Open, o kit.Options) *kit.Lab[lease.Store] { return kit.NewLab(open, nil) }
+
+func newPlayer(open Open, o kit.Options) *player { return playerOn(newLab(open, o), o, 0) }
+
+// playerOn is a player on a store that has played so many scripts before.
+func playerOn(lab *kit.Lab[lease.Store], o kit.Options, before int) *player {
+	p := &player{lab: lab, opts: o.For(lab.Thing())}
 	p.capabilities()
 	for i := range p.leases {
+		p.names[i] = "shard-" + strconv.Itoa(before*len(resources)+i+1)
 		p.leases[i].contract = model.NewContract(p.opts.Promise())
 	}
 	return p
@@ -101,13 +103,8 @@ func (p *player) play(s Step) bool {
 		return false
 	}
 	switch s.Do {
-	case Advance:
-		p.at = later(p.at, s.D)
-	case Restart:
-		p.capabilities()
-		for i := range p.leases {
-			p.leases[i].contract.Restart(p.now())
-		}
+	case Advance, Restart:
+		p.passed(line)
 	case Delete:
 		l.contract.Delete()
 	default:
@@ -128,6 +125,25 @@ func (p *player) play(s Step) bool {
 		}
 	}
 	return true
+}
+
+// share is play for an Advance or Restart that another player of the same store
+// has just played.
+func (p *player) share(s Step) {
+	p.lines = append(p.lines, Line{Step: s, At: p.at})
+	p.passed(&p.lines[len(p.lines)-1])
+}
+
+// passed takes into account what befell the store and all of its leases.
+func (p *player) passed(line *Line) {
+	if line.Step.Do == Advance {
+		p.at = later(p.at, line.Step.D)
+		return
+	}
+	p.capabilities()
+	for i := range p.leases {
+		p.leases[i].contract.Restart(p.now())
+	}
 }
 
 // now is what the contract is told.
@@ -153,7 +169,7 @@ func (p *player) do(line *Line) (odd *model.Breach) {
 		}
 	}()
 	var err error
-	ctx, store, resource := context.Background(), p.lab.Thing(), resources[line.Step.On]
+	ctx, store, resource := context.Background(), p.lab.Thing(), p.names[line.Step.On]
 	holder, token, ttl := holderOf(line.Step.Who), lease.Token(line.Token), line.Step.TTL
 	switch line.Step.Do {
 	case Acquire:
