@@ -25,7 +25,7 @@ func Story(r Result) []string {
 	}
 	var out []string
 	if r.Others > 0 {
-		out = append(out, fmt.Sprintf("(on a store with %d other leases or more)", r.Others))
+		out = append(out, fmt.Sprintf("(on a store with other leases, those of %d scripts before it or at the same time)", r.Others))
 	}
 	if n := len(rows) - storyLines; n > 0 {
 		rows = rows[n:]
