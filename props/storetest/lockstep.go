@@ -108,7 +108,7 @@ func scripts(o kit.Options, effort kit.Effort) int {
 
 // crashes reports whether the store may crash in script number i. To open it
 // again may take as long as a hundred calls.
-func crashes(i int) bool { return i%3 == 0 }
+func crashes(i int) bool { return i%5 == 0 }
 
 // running are the options with which the store never crashes.
 func running(o kit.Options) kit.Options {
