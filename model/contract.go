@@ -8,7 +8,8 @@ type Promise struct {
 	// Tokens is the rule for the token of a new ownership, TokensNext or
 	// TokensRising.
 	Tokens TokenRule
-	// Granularity: TTLs are rounded up to a multiple of it; 0: exact.
+	// Granularity: TTLs are rounded up to a multiple of it, and what is said to
+	// remain is rounded either way; 0: exact.
 	Granularity int64
 	// MinTTL: shorter TTLs are refused as invalid, or raised to it.
 	MinTTL int64
@@ -18,6 +19,8 @@ type Promise struct {
 	Late int64
 	// RenewAfterLapse lets the last owner renew what nobody else took.
 	RenewAfterLapse bool
+	// SteadyClock: the store's clock goes on over a restart.
+	SteadyClock bool
 	// Terse allows refusals without details.
 	Terse bool
 }
@@ -49,6 +52,8 @@ type Breach struct {
 	// words. It calls node 1 a, node 2 b, and so on, and their further
 	// incarnations a.2; see Named for other names.
 	Want string
+	// SteadyClock is that of the Promise that was broken.
+	SteadyClock bool
 
 	pattern       string // Want, with marks for the two
 	holder, asker Owner
@@ -57,6 +62,14 @@ type Breach struct {
 // Named is b.Want with the names that name gives.
 func (b Breach) Named(name func(Owner) string) string {
 	return strings.NewReplacer(ownerMark, name(b.holder), askerMark, name(b.asker)).Replace(b.pattern)
+}
+
+// Says is what the rule says of a store with this promise: see [Rule.Says].
+func (b Breach) Says() string {
+	if s := steadySays(b.Rule); b.SteadyClock && s != "" {
+		return s
+	}
+	return b.Rule.Says()
 }
 
 const (
@@ -80,9 +93,9 @@ type Contract struct {
 	owner Owner   // of the last tenure
 
 	// The tenure may still run; then it ends at an instant from sure to may.
-	// Or its lapse is on record, and came at an instant in one of lapses, of
-	// which only a refusal to a third party leaves both open: it may have made
-	// the store write the lapse down, which only a restart then tells.
+	// Or its lapse is on record, and came at an instant in one of lapses. Only a
+	// restart leaves both open: the store may have written a lapse down before it
+	// and told nobody.
 	runs      bool
 	sure, may int64
 	lapses    [2]instants
@@ -144,15 +157,23 @@ func (c *Contract) Judge(q Ask, a Said) (b Breach, broken bool) {
 }
 
 // Restart is the store coming back from durable state with a clock that reads
-// now. A tenure that may still be held is held for its largest TTL from then;
-// a lapse that somebody was told of stays, and its lock delay starts anew.
-func (c *Contract) Restart(now int64) {
+// now, after a crash at which the clock before read crashed. A tenure that may
+// still be held is held for its largest TTL from now; a lapse that somebody was
+// told of stays, and its lock delay starts anew. Where the tenure may have lapsed
+// by the crash and nobody was told, it is either: a store may have put the lapse
+// on record by itself, by a timer or while it answered somebody else. Where the
+// Promise is that the clock goes on, all ends when it would have.
+func (c *Contract) Restart(crashed, now int64) {
 	c.upheaval, c.restarted = restart, true
+	if c.Promise.SteadyClock {
+		return
+	}
+	onRecord := c.canLapse(crashed)
 	if c.runs {
 		c.sure, c.may = saturate(now, c.said), saturate(saturate(now, c.kept), c.Promise.Late)
 	}
 	c.began, c.promised, c.before = now, now, now
-	if c.nlapses > 0 {
+	if onRecord {
 		c.lapses[0], c.nlapses = instants{now, now}, 1
 	}
 }
@@ -204,19 +225,13 @@ func (c *Contract) record(t int64) {
 	}
 }
 
-// mayRecord is for an answer at t that does not tell of a lapse: whoever gave it
-// may have looked all the same, and put it on record.
-func (c *Contract) mayRecord(t int64) {
-	if c.phase == tenured && c.runs && t >= c.sure {
-		c.record(t)
-	}
-}
-
 // lapsed makes it known that the tenure had lapsed by t, which canLapse.
 func (c *Contract) lapsed(t int64) {
-	if c.runs && t >= c.sure {
+	if c.runs {
 		c.restarted = false
-		c.record(t)
+		if t >= c.sure {
+			c.record(t)
+		}
 	}
 	c.runs = false
 }

@@ -125,7 +125,7 @@ var ruleTexts = [rules]struct{ name, says string }{
 		"Get says who holds the lease now, under which token, and nobody once the tenure has lapsed or was released, whether or not a row or key is still there."},
 
 	RuleRestartTenure: {"restart-keeps-the-tenure",
-		"After a restart of the store an unreleased tenure is held for its whole TTL, the largest granted in it, from then on. The new clock does not know how much has passed, and the holder, who knows of no restart, acts on."},
+		"After a restart of the store a tenure that has not lapsed, and was not released, is held for its whole TTL, the largest granted in it, from then on. The new clock does not know how much has passed, and the holder, who knows of no restart, acts on."},
 	RuleRestartCounter: {"restart-keeps-the-counter",
 		"The last token is durable before it is granted: after a restart of the store the next ownership gets a higher one. Tokens that start again let stale writes land."},
 	RuleRestartLapse: {"restart-keeps-the-lapse",
@@ -159,6 +159,20 @@ func (r Rule) String() string {
 func (r Rule) Says() string {
 	if r < rules {
 		return ruleTexts[r].says
+	}
+	return ""
+}
+
+// steadySays is what is otherwise about a rule for a store whose clock goes on
+// over restarts; empty where nothing is.
+func steadySays(r Rule) string {
+	switch r {
+	case RuleRestartTenure:
+		return "After a restart of the store an unreleased tenure is held until its TTL has run out, as if there had been none: the store's clock goes on, and the holder, who knows of no restart, acts on."
+	case RuleRestartLapse:
+		return "After a restart of the store a tenure that somebody was told has lapsed is not back. Its lock delay goes on."
+	case RuleRestartEnds:
+		return "A tenure that a restart of the store has found ends when its TTL has run out, as if there had been none: the store's clock goes on. One that starts its TTL anew keeps everybody else waiting."
 	}
 	return ""
 }

@@ -20,6 +20,7 @@ type turn struct {
 	a       Said
 	restart bool
 	deleted bool
+	passed  bool
 }
 
 func acquire(at float64, o Owner, ttl float64, a Said) turn {
@@ -36,7 +37,11 @@ func release(at float64, o Owner, token uint64, a Said) turn {
 
 func get(at float64, a Said) turn { return turn{q: Ask{Op: OpGet, At: seconds(at)}, a: a} }
 
+// crash is a restart with a clock that reads at, after a crash at the instant of
+// the request before, or of the last pass.
 func crash(at float64) turn { return turn{restart: true, q: Ask{At: seconds(at)}} }
+
+func pass(to float64) turn { return turn{passed: true, q: Ask{At: seconds(to)}} }
 
 func remove() turn { return turn{deleted: true} }
 
@@ -104,8 +109,12 @@ var breaches = []struct {
 	}, "refused as held: a holds it under token 1 for another 6s"},
 	{RuleRemaining, Promise{Granularity: second}, []turn{
 		acquire(0, ownerA, 9.5, granted(ownerA, 1, 9.5)),
-		acquire(4, ownerB, 10, held(ownerA, 1, 6.5)),
+		acquire(4, ownerB, 10, held(ownerA, 1, 7)),
 	}, "refused as held: a holds it under token 1 for another 5.5s to 6s"},
+	{RuleRemaining, Promise{Granularity: second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		acquire(4.5, ownerB, 10, held(ownerA, 1, 4.5)),
+	}, "refused as held: a holds it under token 1 for another 5.5s"},
 	{RuleAcquireAgain, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		acquire(4, ownerA, 10, granted(ownerA, 2, 10)),
@@ -144,6 +153,53 @@ var breaches = []struct {
 	{RuleGrantTTL, Promise{MinTTL: 5 * second}, []turn{ // 5s is the most it keeps
 		acquire(0, ownerA, 2, granted(ownerA, 1, 6)),
 	}, "granted under token 1: nobody ever held it; or refused as invalid: its TTL is below 5s; the grant says a TTL above zero and up to 5s"},
+	{RuleGrantTTL, Promise{}, []turn{ // 15s are left
+		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
+		renew(5, ownerA, 1, 10, granted(ownerA, 1, 16)),
+	}, "granted: a holds it under token 1 for another 15s; the grant says a TTL above zero and up to 15s"},
+	{RuleGrantTTL, Promise{}, []turn{ // no more than is left of the longer one
+		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
+		renew(4, ownerA, 1, 10, granted(ownerA, 1, 17)),
+	}, "granted: a holds it under token 1 for another 16s; the grant says a TTL above zero and up to 16s"},
+	{RuleGrantTTL, Promise{Late: 2 * second}, []turn{
+		acquire(0, ownerA, 20, granted(ownerA, 1, 20)),
+		acquire(4, ownerA, 10, granted(ownerA, 1, 19)),
+	}, "granted again: a holds it under token 1 for another 16s to 18s; the grant says a TTL above zero and up to 18s"},
+	{RuleNotEarly, Promise{Late: 2 * second}, []turn{ // a grant that counts on lateness is held to it
+		acquire(0, ownerA, 10, granted(ownerA, 1, 11)),
+		acquire(10.5, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 500ms to 1.5s"},
+	{RuleRenewProlongs, Promise{Granularity: second}, []turn{ // what a renewal says is left is left
+		acquire(0, ownerA, 19.5, granted(ownerA, 1, 19.5)),
+		renew(4, ownerA, 1, 10, granted(ownerA, 1, 16)),
+		acquire(19.7, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 300ms, since it was extended"},
+	{RuleRestartTenure, Promise{}, []turn{ // it was not over at the crash, by a little
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		pass(9.999999999),
+		crash(0),
+		renew(1, ownerA, 1, 10, lapsed),
+	}, "granted: a holds it under token 1 for another 9s, its whole TTL since the restart"},
+	{RuleRestartTenure, Promise{}, []turn{ // seen held on, it stays so
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		pass(10),
+		crash(0),
+		get(0, held(ownerA, 1, 10)),
+		acquire(1, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 9s, its whole TTL since the restart"},
+	{RuleLapseFinal, Promise{}, []turn{ // and seen over, it is over
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		pass(10),
+		crash(0),
+		get(0, free),
+		get(1, held(ownerA, 1, 9)),
+	}, "nobody has it: a's tenure has lapsed, as was told"},
+	{RuleLockDelay, Promise{LockDelay: 3 * second}, []turn{ // the delay of a lapse on record starts anew
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		pass(20),
+		crash(0),
+		acquire(2, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 8s, its whole TTL since the restart; or refused as delayed: the lapse of a's tenure may have been on record at the restart, and the lock delay runs for another 1s"},
 	{RuleNotEarly, Promise{}, []turn{ // seconds truncated
 		acquire(0, ownerA, 1.9, granted(ownerA, 1, 1.9)),
 		acquire(1, ownerB, 10, granted(ownerB, 2, 10)),
@@ -351,6 +407,56 @@ var breaches = []struct {
 		crash(0),
 		acquire(4, ownerB, 10, held(ownerA, 1, 106)),
 	}, "refused as held: a holds it under token 1 for another 6s, its whole TTL since the restart"},
+	{RuleRestartTenure, Promise{SteadyClock: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(4, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as held: a holds it under token 1 for another 6s, as before the restart"},
+	{RuleRestartTenure, Promise{SteadyClock: true}, []turn{ // a refusal that counts a new TTL, of the last renewal
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		renew(1, ownerA, 1, 2, granted(ownerA, 1, 2)),
+		crash(4),
+		acquire(4, ownerB, 10, held(ownerA, 1, 2)),
+	}, "refused as held: a holds it under token 1 for another 6s, as before the restart"},
+	{RuleRestartEnds, Promise{SteadyClock: true}, []turn{ // the TTL starts anew
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(10, ownerB, 10, held(ownerA, 1, 4)),
+	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartEnds, Promise{SteadyClock: true}, []turn{ // a refusal that says so beforehand
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(4, ownerB, 10, held(ownerA, 1, 10)),
+	}, "refused as held: a holds it under token 1 for another 6s, as before the restart"},
+	{RuleRestartCounter, Promise{SteadyClock: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		crash(4),
+		acquire(10, ownerB, 10, granted(ownerB, 1, 10)),
+	}, "granted under token 2: a's tenure lapsed just now"},
+	{RuleRestartLapse, Promise{SteadyClock: true, Late: 5 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, free),
+		crash(12),
+		get(12, held(ownerA, 1, 1)),
+	}, "nobody has it: the lapse of a's tenure was told before the restart"},
+	{RuleRestartLapse, Promise{SteadyClock: true, LockDelay: 3 * second}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, delayed(2)),
+		crash(12),
+		acquire(12, ownerB, 10, granted(ownerB, 2, 10)),
+	}, "refused as delayed: the lapse of a's tenure was told before the restart, and the lock delay runs for another 1s"},
+	{RuleLockDelay, Promise{SteadyClock: true, LockDelay: 3 * second}, []turn{ // started anew
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		get(11, delayed(2)),
+		crash(12),
+		acquire(13, ownerB, 10, delayed(2)),
+	}, "granted under token 2: the lapse of a's tenure was told before the restart"},
+	{RuleRestartRelease, Promise{SteadyClock: true}, []turn{
+		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
+		release(1, ownerA, 1, done),
+		crash(1),
+		acquire(1, ownerB, 10, held(ownerA, 1, 9)),
+	}, "granted under token 2: a released it"},
 	{RuleDeleteFrees, Promise{}, []turn{
 		acquire(0, ownerA, 10, granted(ownerA, 1, 10)),
 		remove(),
@@ -377,18 +483,26 @@ var breaches = []struct {
 	}, "granted under token 1: nobody ever held it"},
 }
 
+// happen lets turn i happen, if it is no request.
+func (c *Contract) happen(turns []turn, i int) bool {
+	switch turn := turns[i]; {
+	case turn.restart:
+		c.Restart(turns[i-1].q.At, turn.q.At)
+	case turn.deleted:
+		c.Delete()
+	default:
+		return turn.passed
+	}
+	return true
+}
+
 func TestEachRuleIsBrokenByAnAnswerOfItsOwn(t *testing.T) {
 	broke := map[Rule]bool{}
 	for _, row := range breaches {
 		broke[row.rule] = true
 		c := NewContract(row.promise)
 		for i, turn := range row.turns {
-			switch {
-			case turn.restart:
-				c.Restart(turn.q.At)
-				continue
-			case turn.deleted:
-				c.Delete()
+			if c.happen(row.turns, i) {
 				continue
 			}
 			b, broken := c.Judge(turn.q, turn.a)
@@ -424,6 +538,18 @@ func TestWantNamesOwnersAsAsked(t *testing.T) {
 	}
 }
 
+func TestRulesSayWhatTheyAreForTheStoresClock(t *testing.T) {
+	for steady, want := range map[bool]string{false: "for its whole TTL", true: "as if there had been none"} {
+		c := NewContract(Promise{SteadyClock: steady})
+		c.Judge(acquire(0, ownerA, 10, Said{}).q, granted(ownerA, 1, 10))
+		c.Restart(seconds(4), seconds(4))
+		b, broken := c.Judge(get(4, free).q, free)
+		if !broken || b.Rule != RuleRestartTenure || !strings.Contains(b.Says(), want) {
+			t.Errorf("steady %t: broken %t, %v says %q: want %q in it", steady, broken, b.Rule, b.Says(), want)
+		}
+	}
+}
+
 func TestRulesHaveNamesAndTexts(t *testing.T) {
 	seen := map[string]bool{}
 	for r := range Rules() {
@@ -436,8 +562,10 @@ func TestRulesHaveNamesAndTexts(t *testing.T) {
 		if err := back.UnmarshalText(text); err != nil || back != r {
 			t.Errorf("%q reads back as %v, %v", text, back, err)
 		}
-		if says := r.Says(); len(says) < 60 || len(says) > 400 || !strings.HasSuffix(says, ".") {
-			t.Errorf("%v says %q: want a sentence or three", r, says)
+		for _, says := range []string{r.Says(), Breach{Rule: r, SteadyClock: true}.Says()} {
+			if len(says) < 60 || len(says) > 400 || !strings.HasSuffix(says, ".") {
+				t.Errorf("%v says %q: want a sentence or three", r, says)
+			}
 		}
 	}
 	if len(seen) != int(rules)-1 {

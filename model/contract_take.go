@@ -13,9 +13,7 @@ func (c *Contract) take(q *Ask, a *Said) Rule {
 		return c.malformed(q, a)
 	}
 	if a.Code == CodeInvalid {
-		ok := c.mayBeInvalid(q)
-		c.mayRecord(q.At)
-		return unless(ok, RuleMalformed)
+		return unless(c.mayBeInvalid(q), RuleMalformed)
 	}
 	switch q.Op {
 	case OpAcquire:
@@ -133,7 +131,7 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	switch {
 	case a.Holder != q.Owner:
 		return RuleGrantHolder
-	case a.TTL <= 0 || a.TTL > keeps:
+	case a.TTL <= 0 || a.TTL > c.longest(q):
 		return RuleGrantTTL
 	}
 	sure, may := saturate(t, a.TTL), saturate(saturate(t, keeps), c.Promise.Late)
@@ -149,6 +147,17 @@ func (c *Contract) prolong(q *Ask, a *Said) Rule {
 	c.said, c.kept = max(c.said, a.TTL), max(c.kept, keeps)
 	c.began, c.promised = t, saturate(t, a.TTL)
 	return c.remaining(t, a, false)
+}
+
+// longest is what a grant to q may say: how long the store may keep what q asks
+// for, or, where the holder asks, what may be left of more that it asked for
+// before. Whatever a grant says is sure from then on.
+func (c *Contract) longest(q *Ask) int64 {
+	most := saturate(c.Promise.keeps(q.TTL), c.Promise.Late)
+	if q.Owner == c.owner && c.canHold(q.At) {
+		most = max(most, c.may-q.At)
+	}
+	return most
 }
 
 func (c *Contract) renewed(q *Ask, a *Said) Rule {
@@ -212,10 +221,20 @@ func (c *Contract) held(t int64, a *Said, rule Rule) Rule {
 // that is late may have counted to zero and below.
 func (c *Contract) remaining(t int64, a *Said, need bool) Rule {
 	overdue := c.sure-t <= 1 && c.sure != c.may
-	if a.Remaining == 0 {
-		return unless(!need || overdue, RuleRemaining)
+	if a.Remaining == 0 && !need || overdue && a.Remaining <= c.may-t || c.Promise.rounds(c.sure-t, c.may-t, a.Remaining) {
+		return NoRule
 	}
-	return unless(a.Remaining <= c.may-t && (overdue || a.Remaining >= c.sure-t), c.blameRemaining(saturate(t, a.Remaining)))
+	if a.Remaining == 0 {
+		return RuleRemaining
+	}
+	return c.blameRemaining(saturate(t, a.Remaining))
+}
+
+// rounds reports whether left is from lo to hi, or rounded from there to a whole
+// unit of TTLs next to it, up or down.
+func (p *Promise) rounds(lo, hi, left int64) bool {
+	unit := max(p.Granularity, 1)
+	return left >= min(lo, max(lo-unit+1, 0)) && left <= saturate(hi, unit-1)
 }
 
 // refusedDelayed is an acquire refused because of the lock delay.
@@ -239,11 +258,11 @@ func (c *Contract) inDelay(t int64) bool {
 }
 
 func (c *Contract) delayRemaining(t int64, a *Said) Rule {
-	if a.Remaining == 0 {
-		return unless(c.Promise.Terse, RuleRemaining)
+	if a.Remaining == 0 && c.Promise.Terse {
+		return NoRule
 	}
 	lo, hi := c.delayLeft(t)
-	return unless(lo <= a.Remaining && a.Remaining <= hi, RuleRemaining)
+	return unless(c.Promise.rounds(lo, hi, a.Remaining), RuleRemaining)
 }
 
 // refused is a renewal or release refused as lapsed or lost, which are one
@@ -255,7 +274,7 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return anyRule
 	}
 	if a.Holder != (Owner{}) {
-		if mine || !c.canHold(t) || a.Holder != c.owner || a.Token != 0 && a.Token != c.token {
+		if mine || !c.canHold(t) || a.Holder != c.owner || !c.mayBeLatest(a.Token) {
 			return RuleNamesHolder
 		}
 		r := c.remaining(t, a, false)
@@ -263,14 +282,12 @@ func (c *Contract) refused(q *Ask, a *Said) Rule {
 		return r
 	}
 	switch {
-	case a.Token != 0 && a.Token != c.token:
+	case !c.mayBeLatest(a.Token):
 		return RuleNamesHolder
 	case a.Remaining != 0:
 		return RuleRemaining
 	case mine:
 		c.lapsed(t)
-	default:
-		c.mayRecord(t)
 	}
 	return NoRule
 }
@@ -306,5 +323,12 @@ func (c *Contract) get(q *Ask, a *Said) Rule {
 	default:
 		return anyRule
 	}
-	return unless(a.Holder == Owner{} && (a.Token == 0 || a.Token == c.token), RuleGet)
+	return unless(a.Holder == Owner{} && c.mayBeLatest(a.Token), RuleGet)
+}
+
+// mayBeLatest reports whether a store may say that token is the last one issued;
+// 0 says nothing. Where tokens only rise they may
+// be drawn from what other leases draw from too, and the last one be another's.
+func (c *Contract) mayBeLatest(token uint64) bool {
+	return token == 0 || token == c.token || c.Promise.Tokens == TokensRising && token > c.token
 }

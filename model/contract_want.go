@@ -12,13 +12,13 @@ func (c *Contract) breach(rule Rule, q Ask) Breach {
 	want := c.want(&q)
 	switch rule {
 	case RuleGrantTTL:
-		if keeps := c.Promise.keeps(q.TTL); keeps > 0 {
-			want += fmt.Sprintf("; the grant says a TTL above zero and up to %v", time.Duration(keeps))
+		if most := c.longest(&q); most > 0 {
+			want += fmt.Sprintf("; the grant says a TTL above zero and up to %v", time.Duration(most))
 		}
 	case RuleGrantHolder:
 		want += "; the grant names who asked"
 	}
-	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner}
+	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner, SteadyClock: c.Promise.SteadyClock}
 	b.Want = b.Named(plainName)
 	return b
 }
@@ -143,6 +143,8 @@ func (c *Contract) wantUse(q *Ask, held bool, over string) (or []string) {
 func (c *Contract) whoHolds(t int64) string {
 	s := fmt.Sprintf("%s holds it under token %d for another %s", ownerMark, c.token, between(max(c.sure-t, 0), c.may-t))
 	switch {
+	case c.restarted && c.Promise.SteadyClock:
+		s += ", as before the restart"
 	case c.restarted:
 		s += ", its whole TTL since the restart"
 	case c.promised < c.sure && t >= c.promised:
@@ -169,7 +171,7 @@ func (c *Contract) over(t int64) string {
 	case !c.runs:
 		return fmt.Sprintf("%s's tenure has lapsed, as was told", ownerMark)
 	case t < c.sure:
-		return fmt.Sprintf("%s's tenure may be known to have lapsed before the restart", ownerMark)
+		return fmt.Sprintf("the lapse of %s's tenure may have been on record at the restart", ownerMark)
 	case c.sure == c.may && t == c.sure:
 		return fmt.Sprintf("%s's tenure lapsed just now", ownerMark)
 	}

@@ -17,6 +17,9 @@ type MonitorConfig struct {
 	// lapse later than they promise to, or renew what has lapsed.
 	// [math.MaxInt64]: for ever, restarts included.
 	Revival int64
+	// SteadyClock says that the store's clock goes on over a restart, which
+	// then neither ends a tenure nor makes it last.
+	SteadyClock bool
 	// Barrier says that clients fence before they lead.
 	Barrier bool
 	// The client's safe window and retry interval and the store's lock delay,
@@ -149,7 +152,7 @@ func (m *Monitor) Observe(e *Event) {
 		m.over = true
 		m.ownership(e)
 	case KindRestart:
-		if m.cfg.Roles[e.Node] == RoleStore {
+		if m.cfg.Roles[e.Node] == RoleStore && !m.cfg.SteadyClock {
 			m.comeBack(e)
 		}
 	case KindLead:

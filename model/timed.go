@@ -132,8 +132,12 @@ type TimedKind uint8
 
 // The kinds. TimedWrite is a write that the lease itself guards: it applies
 // only while its sender holds the lease. TimedRestart is the store coming back
-// from durable state between Call and Return; TimedDelete an operator deleting
-// the lease. Both have no owner, and take effect like any other operation.
+// from durable state between Call and Return, with a clock that says nothing of
+// the time before: a tenure is held for the largest TTL it was promised, and the
+// lock delay of a lapse starts anew. A lapse that nobody was told of may have
+// been on record or not, once all TTLs can have run out. TimedDelete is an
+// operator deleting the lease. Both have no owner, and take effect like any other
+// operation.
 const (
 	TimedAcquire TimedKind = iota
 	TimedRenew

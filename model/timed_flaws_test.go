@@ -71,6 +71,8 @@ var timedFlaws = []struct {
 	{"a restart knows the last TTL only", 6127, nil},
 	{"a restart restarts no TTL", 245, nil},
 	{"a restart restarts no delay", 1335, nil},
+	{"a lapse that was not told is not on record", 8358, nil},
+	{"a restart may end any tenure", 245, nil},
 	{"a deletion frees nothing", 43, nil},
 	{"a release frees nothing", 136, nil},
 	{"refused as held by himself", 91, nil},

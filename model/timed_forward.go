@@ -38,9 +38,6 @@ func (s TimedState) Holds(owner int32) bool { return s.phase == timedHolding && 
 // Past reports that op, whose outcome is unknown, can change nothing: not in s,
 // and in no state that follows it. False does not say that it can.
 func (p TimedParams) Past(s TimedState, op TimedOp) bool {
-	if !p.NoRestarts {
-		return false // whoever asks may have the store put a lapse on record
-	}
 	switch op.Kind {
 	case TimedGet, TimedWrite:
 		return true

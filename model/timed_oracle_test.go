@@ -360,18 +360,7 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 			ways = append(ways, o.held(w, n)...)
 		}
 	case TimedRestart:
-		w = w.clone()
-		switch w.phase {
-		case oracleTenure:
-			if o.flaw != "a restart restarts no TTL" {
-				w = o.anchored(w, op, n, w.largest, true)
-			}
-		case oracleLapsed:
-			if o.flaw != "a restart restarts no delay" {
-				w.lapse = n
-			}
-		}
-		ways = append(ways, w)
+		ways = o.restarted(w, op, n)
 	case TimedDelete:
 		if o.flaw != "a deletion frees nothing" {
 			w.phase = oracleFree
@@ -388,6 +377,34 @@ func (o *oracle) happened(w oracleWorld, op TimedOp, n int) (ways []oracleWorld)
 			if !mine || w.phase == oracleFree || o.flaw == "refuses whom it likes" {
 				ways = append(ways, w)
 			}
+		}
+	}
+	return ways
+}
+
+// restarted is every way in which the store comes back at n: a tenure that was
+// not on record as lapsed is held again, and one that was is not. When it went on
+// record does not show, if nobody was told.
+func (o *oracle) restarted(w oracleWorld, op TimedOp, n int) (ways []oracleWorld) {
+	switch {
+	case w.phase != oracleTenure || o.flaw == "a restart restarts no TTL":
+		ways = append(ways, w)
+	default:
+		ways = append(ways, o.anchored(w, op, n, w.largest, true))
+	}
+	var over []oracleWorld
+	switch {
+	case w.phase == oracleTenure && o.flaw == "a restart may end any tenure":
+		v := w.clone()
+		v.phase, v.anchors, v.lapse = oracleLapsed, nil, n
+		over = append(over, v)
+	case w.phase == oracleTenure && o.flaw != "a lapse that was not told is not on record":
+		over = o.noticed(w, n)
+	}
+	ways = append(ways, over...)
+	for i := range ways {
+		if ways[i].phase == oracleLapsed && o.flaw != "a restart restarts no delay" {
+			ways[i].lapse = n
 		}
 	}
 	return ways

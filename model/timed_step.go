@@ -63,29 +63,30 @@ func (w *timedStep) whileHeld(yield func() bool) {
 	}
 }
 
-// noticeLapse ends the tenure of s as known to have lapsed. With a lock delay
-// its instant matters, and is bounded from above by the anchor that ran out
-// last: any may be that one.
-func (w *timedStep) noticeLapse(inDelay bool) {
+// whenLapsed yields each way in which the tenure of s has lapsed. With a lock
+// delay its instant matters, and is bounded from above by the anchor that ran
+// out last: any may be that one.
+func (w *timedStep) whenLapsed(yield func() bool) {
 	for i := range int(w.s.anchors) {
-		if !w.begin() || !w.lapsed() || inDelay && !w.delayed() {
+		if !w.begin() || !w.lapsed() {
 			return
 		}
 		if !w.s.lapse {
-			w.emitLapsed()
+			yield()
 			return
 		}
-		if w.z.constrain(zoneVars, w.anchor(i), w.scale.longest(w.ttls.at(i), w.Late)) {
-			w.emitLapsed()
+		if w.z.constrain(zoneVars, w.anchor(i), w.scale.longest(w.ttls.at(i), w.Late)) && !yield() {
+			return
 		}
 	}
 }
 
-// recordLapse is noticeLapse by an operation whose answer, if any, did not show
-// it: the store may have put it on record all the same, which a restart tells.
-func (w *timedStep) recordLapse(inDelay bool) {
-	if !w.NoRestarts {
-		w.noticeLapse(inDelay)
+// noticeLapse ends the tenure of s as known to have lapsed.
+func (w *timedStep) noticeLapse(inDelay bool) {
+	for range w.whenLapsed {
+		if !inDelay || w.delayed() {
+			w.emitLapsed()
+		}
 	}
 }
 
@@ -113,9 +114,6 @@ func (w *timedStep) acquire() {
 			w.prolong(next)
 		}
 		w.grant(known)
-		if !known {
-			w.recordLapse(true)
-		}
 	case w.op.Outcome == TimedHeld:
 		if h := w.s.holder; h != w.op.Owner && (w.op.Holder == 0 || w.op.Holder == h) {
 			for range w.whileHeld {
@@ -272,15 +270,9 @@ func (w *timedStep) mine(next *TimedState) bool {
 func (w *timedStep) refuse() {
 	next := w.s
 	switch {
-	case w.op.Owner <= 0:
-	case w.op.Outcome == TimedUnknown:
-		w.recordLapse(false)
-	case w.op.Outcome != TimedRefused:
-	case w.s.phase != timedHolding:
+	case w.op.Owner <= 0 || w.op.Outcome != TimedRefused:
+	case w.s.phase != timedHolding || !w.mine(&next):
 		w.emitSame(w.s)
-	case !w.mine(&next):
-		w.emitSame(w.s)
-		w.recordLapse(false)
 	default:
 		w.noticeLapse(false)
 		// Or the tenure has another token than the one the asker carried.
@@ -298,8 +290,6 @@ func (w *timedStep) refuse() {
 func (w *timedStep) get() {
 	next := w.s
 	switch {
-	case w.op.Outcome == TimedUnknown:
-		w.recordLapse(false)
 	case w.op.Outcome != TimedOK:
 	case w.op.Holder == 0 && w.s.phase == timedHolding:
 		w.noticeLapse(false)
@@ -313,22 +303,37 @@ func (w *timedStep) get() {
 }
 
 // restart brings the store back with a clock that says nothing of the time
-// before: a lapse on record is as good as new, and a tenure that may still be
-// held is held for the largest TTL it was promised.
+// before. A tenure that may still be held is held for the largest TTL it was
+// promised. If it may have lapsed, the store may also have put that on record,
+// by a timer or while it answered somebody else, and told nobody: before a
+// restart that makes no difference to any answer, and so it is left open until
+// here. The lock delay of a lapse on record starts anew.
 func (w *timedStep) restart() {
-	if w.NoRestarts || w.op.Outcome != TimedOK && w.op.Outcome != TimedUnknown || !w.begin() {
+	if w.NoRestarts || w.op.Outcome != TimedOK && w.op.Outcome != TimedUnknown {
 		return
 	}
-	switch {
-	case w.s.phase == timedHolding:
-		if !w.start(w.s.largest, AnchorGrant) {
-			return
+	if w.s.phase != timedHolding {
+		if w.begin() {
+			w.delayAnew()
+			w.emit(w.s)
 		}
-	case w.s.lapse:
-		w.z.dim = zoneVars
+		return
+	}
+	if w.begin() && w.start(w.s.largest, AnchorGrant) {
+		w.emit(w.s)
+	}
+	for range w.whenLapsed {
+		w.delayAnew()
+		w.emitLapsed()
+	}
+}
+
+// delayAnew makes the present the instant of the lapse, if s keeps one.
+func (w *timedStep) delayAnew() {
+	if w.s.lapse {
+		w.z.dim, w.ttls.n = zoneVars, 0
 		w.z.now()
 	}
-	w.emit(w.s)
 }
 
 func (w *timedStep) remove() {

@@ -1,12 +1,9 @@
 package props
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -115,14 +112,15 @@ func (c *conformance) dir(t tester) string {
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.+-]|^\.+$`)
 
 // groups parts the checks by what comes before the first slash of their names,
-// in order.
+// in the order in which the groups begin. A group is one subtest: go test would
+// give a second one of its name another.
 func groups(checks []check) (out [][]check) {
-	for i, c := range checks {
-		if i == 0 || groupOf(c) != groupOf(checks[i-1]) {
-			out = append(out, nil)
+	for _, c := range checks {
+		i := slices.IndexFunc(out, func(group []check) bool { return groupOf(group[0]) == groupOf(c) })
+		if i < 0 {
+			i, out = len(out), append(out, nil)
 		}
-		last := &out[len(out)-1]
-		*last = append(*last, c)
+		out[i] = append(out[i], c)
 	}
 	return out
 }
@@ -135,29 +133,12 @@ func groupOf(c check) string {
 // one runs a check and tells what came of it.
 func (c *conformance) one(t tester, check check) {
 	t.Helper()
-	out := outcome(func() kit.Outcome { return check.run(t) })
+	out := kit.Guard(func() kit.Outcome { return check.run(t) })
 	if f := out.Failure; f != nil && f.File != nil && slices.Contains(c.failing, f.File.Name) {
 		t.Errorf("%s: %s\n\nfound again: see kept/%s", f.Rule, f.What, f.File.Name)
 		return
 	}
 	c.tell(t, out)
-}
-
-// outcome is what run comes to, with what keeps it from coming to anything.
-func outcome(run func() kit.Outcome) (out kit.Outcome) {
-	defer func() {
-		if r := recover(); r != nil {
-			if err, ok := r.(error); ok {
-				if setup, ok := errors.AsType[*kit.SetupError](err); ok {
-					out = kit.Outcome{Unknown: setup.Error()}
-					return
-				}
-			}
-			out = kit.Outcome{Failure: &kit.Failure{Rule: "no-panic", Says: "Whatever is asked, the answer is an answer or an error.",
-				What: fmt.Sprintf("panic: %v", r), More: string(debug.Stack())}}
-		}
-	}()
-	return run()
 }
 
 func (c *conformance) tell(t tester, out kit.Outcome) {
@@ -226,7 +207,7 @@ func (c *conformance) kept(t tester) {
 				if err != nil {
 					t.Fatalf("%v", err)
 				}
-				out := outcome(func() kit.Outcome { return c.replay(t, path, data) })
+				out := kit.Guard(func() kit.Outcome { return c.replay(t, path, data) })
 				if f := out.Failure; f != nil {
 					t.Errorf("%s", c.once(t.Name(), f).Text([]string{path}, "go test -run '"+pattern(t.Name())+"'"))
 					t.Logf("an earlier run has left it; delete it if what it shows is no fault")

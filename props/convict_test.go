@@ -138,6 +138,9 @@ func TestACounterexampleIsKeptAndReplayedFirst(t *testing.T) {
 	if !strings.Contains(first, `go test -run '^TestMine$/^sub test$/^kept$/^renew-1a2b\.json$'`) || !strings.Contains(first, "error TestMine/sub test/lockstep: ") || !strings.Contains(first, dir+"/renew-1a2b.json") {
 		t.Errorf("the first run says\n%s", first)
 	}
+	if again := `go test -run '^TestMine$/^sub test$/^kept$/^renew-1a2b\.json$'`; !strings.Contains(first, again) {
+		t.Errorf("the first run does not say %s:\n%s", again, first)
+	}
 	if b, err := os.ReadFile(filepath.Join(dir, "renew-1a2b.txt")); err != nil || string(b) != "a longer story\n" {
 		t.Errorf("the timeline beside it: %q, %v", b, err)
 	}
@@ -215,5 +218,21 @@ func TestEffortComesFromTheEnvironment(t *testing.T) {
 		if _, err := effort(env(bad)); err == nil {
 			t.Errorf("%v is accepted", bad)
 		}
+	}
+}
+
+func TestAGroupOfChecksIsOneSubtest(t *testing.T) {
+	var all []check
+	for _, name := range []string{"a/1", "b/1", "a/2", "c", "b/2"} {
+		all = append(all, check{name: name})
+	}
+	var got []string
+	for _, group := range groups(all) {
+		for _, c := range group {
+			got = append(got, c.name)
+		}
+	}
+	if want := "a/1 a/2 b/1 b/2 c"; strings.Join(got, " ") != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }

@@ -46,12 +46,14 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // open is called for each process of the store: once for each script, and
 // again after each simulated crash, with the same durable state. The store's
 // only time must be that of its [Env]: it stands still during a call, and
-// starts anew with each process. Its only memory is what it finds there; what a
-// crash must not lose belongs into [Durable] or Env.Dir.
+// starts anew with each process, unless Options.SteadyClock says that it goes on.
+// Its only memory is what it finds there; what a crash must not lose belongs into
+// [Durable] or Env.Dir.
 //
-// A store with goroutines of its own ends them in a method Close, which is
-// called where its process dies and must save nothing: the next process starts
-// at once. If they act upon time, it also has a method Settle ([Settler]).
+// A store with goroutines or locks of its own gives them up in a method Close,
+// which is called where its process dies: the next one starts at once. It must
+// write nothing: a crash would lose that, and it would go unnoticed. If the
+// goroutines act upon time, the store also has a method Settle ([Settler]).
 //
 // A failure says which rule was broken, by what, and where the counterexample
 // was written: below testdata/fencepost in the directory of the test, to be

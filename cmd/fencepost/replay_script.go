@@ -48,7 +48,11 @@ func (c *replayCmd) script(e *env, name string, data []byte) error {
 		return err
 	}
 	var r script.Result
-	if err := kit.Attempt(func() { r = script.Run(mutant.RightStore(s.Options.LockDelay), s.Options, s.Steps) }); err != nil {
+	right := mutant.RightStore
+	if s.Options.SteadyClock {
+		right = mutant.SteadyStore
+	}
+	if err := kit.Attempt(func() { r = script.Run(right(s.Options.LockDelay), s.Options, s.Steps) }); err != nil {
 		return err
 	}
 	if r.Breach != nil {

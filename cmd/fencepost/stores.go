@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,6 +72,9 @@ type storesJSON struct {
 
 // Run is stores.
 func (c *storesCmd) Run(e *env) error {
+	if c.List && c.JSON {
+		return errors.New("--list tries none, and prints text; without it --json prints a row of each")
+	}
 	all := wrongs()
 	if len(c.Names) > 0 {
 		chosen, err := find(all, c.Names)

@@ -80,6 +80,17 @@ func TestReplayShowsAScriptBesideARightStore(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitHolds || got.Name != "never-shortens" || len(got.Lines) != 4 || got.Lines[3].Answered == got.Lines[3].Right {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}
+	// By a right store on a clock like that of the one that was checked.
+	o := kit.Options{SteadyClock: true}
+	r = script.Run(mutant.RightStore(0), o, script.Parse("acquire a 10s\nadvance 5s\nrestart\nadvance 5s\nacquire b 10s"))
+	file = script.File(r, "tenure-ends-after-restart", "TestMine", o)
+	path = filepath.Join(t.TempDir(), file.Name)
+	if err := os.WriteFile(path, file.Data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errs := invoke(t, "replay", path); code != exitHolds || errs != "" || !strings.Contains(out, "another 5s  granted: token 2 for 10s") {
+		t.Errorf("exit %d: %s\n%s", code, errs, out)
+	}
 	plan := filepath.Join(t.TempDir(), "plan.json")
 	if err := os.WriteFile(plan, []byte(`{"version":1,"kind":"elector-plan"}`), 0o644); err != nil {
 		t.Fatal(err)

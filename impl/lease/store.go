@@ -26,8 +26,9 @@ import (
 //   - An expiry never moves back: a shorter TTL, or a late copy of a renewal,
 //     shortens nothing.
 //   - Nothing is answered before it is durable, a lapse included. After a restart
-//     on a new clock, a tenure whose lapse nobody was told of is held for its
-//     whole TTL again, the largest granted in it: see [Restore].
+//     on a new clock, a tenure that has not lapsed is held for its whole TTL
+//     again, the largest granted in it: see [Restore]. So may be one whose lapse
+//     nobody was told of, unless it is on record all the same.
 //   - A request that makes no sense (nobody as holder, a TTL that is not
 //     positive, token 0) is refused with an *[InvalidError], and changes nothing.
 //

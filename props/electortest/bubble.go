@@ -34,7 +34,7 @@ func play(t *testing.T, s setup, script func(*world)) result {
 		bubble string
 	)
 	named := make(chan string, 1)
-	stuck := inBubble(t, s.o.patience, &beats, func() {
+	stuck, ended := inBubble(t, s.o.patience, &beats, func() {
 		named <- currentBubble()
 		var own []string
 		if s.judges.has(kindStays) {
@@ -60,6 +60,9 @@ func play(t *testing.T, s setup, script func(*world)) result {
 	}
 	if stuck {
 		return stuckIn(bubble, &told)
+	}
+	if !ended {
+		return result{tale: &told, unknown: "the client ended the goroutine that looks on, as t.Fatal does: start and IsLeader must return"}
 	}
 	r := result{breach: w.breach, unknown: w.unknown, tale: &told, terms: len(w.terms), calls: w.calls}
 	for _, s := range w.slots {
@@ -90,15 +93,20 @@ func (w *world) remains(stopped bool, own []string) *breach {
 	return &breach{kind: kindStays, at: w.now(), what: what, more: stacks(left)}
 }
 
-// inBubble runs f in a bubble, and reports whether it got stuck: one instant
-// of it took too long by the real clock. Then its goroutines are left where
+// inBubble runs f in a bubble, and reports whether it got stuck, as f waits for
+// what never happens, or one instant took too long by the real clock; else
+// whether it came to its end. Where it got stuck its goroutines are left where
 // they are, which is what a mutex held during a call that hangs comes to: a
 // bubble's time stands still while a goroutine waits for one.
-func inBubble(t *testing.T, patience int, beats *atomic.Uint64, f func()) (stuck bool) {
+func inBubble(t *testing.T, patience int, beats *atomic.Uint64, f func()) (stuck, ended bool) {
 	done := make(chan any, 1)
+	var whole atomic.Bool
 	go func() {
 		defer func() { done <- recover() }()
-		synctest.Test(t, func(*testing.T) { f() })
+		synctest.Test(t, func(*testing.T) {
+			f()
+			whole.Store(true)
+		})
 	}()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -110,13 +118,13 @@ func inBubble(t *testing.T, patience int, beats *atomic.Uint64, f func()) (stuck
 			if err, ok := r.(error); r != nil && (!ok || !strings.HasPrefix(err.Error(), "deadlock:")) {
 				panic(r)
 			}
-			return false
+			return r != nil && !whole.Load(), whole.Load()
 		case <-tick.C:
 			// Ticks and not elapsed time: they stand still with the machine.
 			if now := beats.Load(); now != last {
 				idle, last = 0, now
 			} else if idle++; idle > patience {
-				return true
+				return true, false
 			}
 		}
 	}
@@ -127,25 +135,36 @@ func inBubble(t *testing.T, patience int, beats *atomic.Uint64, f func()) (stuck
 const stuckOutside = "time stands still: a goroutine neither rests nor ends; does it wait for something that was made outside of the bubble, such as a channel in a package variable, or for the network? See Env"
 
 func stuckIn(bubble string, told *tale) result {
+	all := goroutinesOf(bubble)
+	if i := slices.IndexFunc(all, func(g goroutine) bool { return strings.Contains(g.stack, asksFrame) }); i >= 0 && strings.Contains(all[i].head, "(durable)") {
+		return told.stuck("IsLeader does not return: does it wait for a goroutine that calls the store?", all[i:i+1])
+	}
 	// The others have come to rest, or wait for that.
-	waits := slices.DeleteFunc(goroutinesOf(bubble), func(g goroutine) bool {
+	waits := slices.DeleteFunc(all, func(g goroutine) bool {
 		return strings.Contains(g.head, "(durable)") || strings.Contains(g.head, "[synctest.")
 	})
 	if !slices.ContainsFunc(waits, func(g goroutine) bool { return strings.Contains(g.head, "Mutex") }) {
 		return result{tale: told, unknown: stuckOutside + "\n" + stacks(waits)}
 	}
-	told.mu.Lock()
-	if told.asked.who != "" {
-		told.lines = append(told.lines, told.asked)
+	return told.stuck("a goroutine waits for a mutex and time stands still: is one held during a call of the store?", waits)
+}
+
+// asksFrame is in the stack of a goroutine that asks a client whether it leads.
+const asksFrame = "electortest.(*world).asks("
+
+// stuck is the result of a run that did not end.
+func (t *tale) stuck(what string, waits []goroutine) result {
+	t.mu.Lock()
+	if t.asked.who != "" {
+		t.lines = append(t.lines, t.asked)
 	}
 	at := time.Duration(0)
-	if n := len(told.lines); n > 0 {
-		at = max(told.lines[n-1].at, told.lines[n-1].last)
+	if n := len(t.lines); n > 0 {
+		at = max(t.lines[n-1].at, t.lines[n-1].last)
 	}
-	told.mu.Unlock()
-	what := "a goroutine waits for a mutex and time stands still: is one held during a call of the store?"
-	told.mark(at, "check", what)
-	return result{tale: told, breach: &breach{kind: kindStuck, at: at, what: what, more: stacks(waits)}}
+	t.mu.Unlock()
+	t.mark(at, "check", what)
+	return result{tale: t, breach: &breach{kind: kindStuck, at: at, what: what, more: stacks(waits)}}
 }
 
 // currentBubble is how the stack of a goroutine names the bubble it is in.

@@ -30,7 +30,7 @@ type Env struct {
 	// Config is the timing to use: how long to ask for, and how far the
 	// store's clock may be off. It is [Options].Config.
 	Config lease.Config
-	// Resource is what to campaign for.
+	// Resource is what to campaign for. Store has no other lease.
 	Resource string
 	// Node is the name of this candidate. Two processes may share it, as those
 	// before and after a restart do; Nonce is what tells them apart.

@@ -46,6 +46,7 @@ func ExampleChecks() {
 	}
 	// Output:
 	// acquire/leads-when-free
+	// belief/only-what-was-granted
 	// belief/counts-from-the-send
 	// belief/ends-while-a-call-hangs
 	// belief/ends-at-a-refusal

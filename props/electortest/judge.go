@@ -109,7 +109,7 @@ func (w *world) observe() {
 		}
 		w.mu.Unlock()
 		// Not with the lock: it is the client's code.
-		leader := p.cand.IsLeader != nil && p.cand.IsLeader()
+		leader := w.asks(p)
 		w.believe(p, leader, live)
 		if returned && !p.gone {
 			w.leaves(p, working)
@@ -118,6 +118,30 @@ func (w *world) observe() {
 			w.fail(kindAfterRun, p, fmt.Sprintf("%s still leads after its Run has returned", w.subject(p)))
 		}
 	}
+}
+
+// asks asks p whether it leads. Nothing else happens meanwhile: whoever calls
+// the store now does so to answer.
+func (w *world) asks(p *process) (leader bool) {
+	if p.cand.IsLeader == nil {
+		return false
+	}
+	at := w.now()
+	w.asking.Store(true)
+	leader = p.cand.IsLeader()
+	w.asking.Store(false)
+	how, called := "", w.called.Swap(false)
+	switch took := w.now() - at; {
+	case took > 0:
+		how = fmt.Sprintf("takes %v to answer", took)
+	case called:
+		how = "calls the store to answer"
+	default:
+		return leader
+	}
+	p.cand.IsLeader = nil // or each look at it would take as long
+	w.fail(kindStuck, p, fmt.Sprintf("IsLeader of %s %s", w.subject(p), how))
+	return false
 }
 
 func (w *world) believe(p *process, leader bool, live []lease.Token) {
@@ -166,6 +190,7 @@ func (w *world) begin(p *process, token lease.Token) {
 	}
 	p.term = &term{proc: p, token: token, from: w.now()}
 	w.terms = append(w.terms, p.term)
+	w.slots[p.slot].led = true
 }
 
 // judgeBelief asks whether p, which believes under token, may. That no two
@@ -175,6 +200,8 @@ func (w *world) judgeBelief(p *process, token lease.Token) {
 	subject := w.subject(p)
 	t := w.tenures[token]
 	switch {
+	case token == 0:
+		w.fail(kindUngranted, p, fmt.Sprintf("%s leads, and nothing was ever granted to it", subject))
 	case t == nil || t.proc != p:
 		w.fail(kindUngranted, p, fmt.Sprintf("%s leads under token %d, which was never granted to it", subject, token))
 	case t.told && p.granted > token:
@@ -297,11 +324,13 @@ func (w *world) released(c *call) {
 // hears notes what an answer tells the client.
 func (w *world) hears(c *call) {
 	p := c.proc
-	// The refusal of an acquire that was sent before the client heard of a grant
-	// says nothing about it: which of the two the store handled first, who knows?
+	// What is said to an acquire that was sent before the client heard of a grant
+	// says nothing about that: whoever asks more than once takes the first answer,
+	// and of a refusal does not even know which of the two the store handled first.
 	// And who has given a call up need not look at what it returns in the end.
 	waits := c.ctx.Err() == nil
-	if t := w.tenures[c.told]; t != nil && waits && (c.op != lease.OpAcquire || t.heard && c.serial > t.before) {
+	tells := func(t *tenure) bool { return waits && (c.op != lease.OpAcquire || t.heard && c.serial > t.before) }
+	if t := w.tenures[c.told]; t != nil && tells(t) {
 		t.told = true
 	}
 	g := c.answer.grant
@@ -314,7 +343,7 @@ func (w *world) hears(c *call) {
 	}
 	// A grant under another token is no renewal: the old tenure was lost.
 	for _, t := range w.tenures {
-		if waits && t.holder == g.Holder && t.token < g.Token {
+		if t.holder == g.Holder && t.token < g.Token && tells(t) {
 			t.told = true
 		}
 	}

@@ -13,6 +13,8 @@ import (
 type slot struct {
 	name   string
 	calls  int // made, by all its processes
+	claims int // the acquires and renewals among them
+	led    bool
 	boots  int
 	now    *process
 	pulse  time.Duration // the instant of its latest call

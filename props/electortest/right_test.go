@@ -3,6 +3,7 @@ package electortest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -139,3 +140,81 @@ func (r *right) call(ctx context.Context, f func(context.Context) (lease.Grant, 
 func TestARightClientPasses(t *testing.T)          { passes(t, newRight, Options{}) }
 func TestARightClientPassesByItsWork(t *testing.T) { passes(t, byWork(newRight), Options{Plans: 30}) }
 func TestARightClientPassesByAsking(t *testing.T)  { passes(t, byAsking(newRight), Options{Plans: 30}) }
+
+// hedged asks for a lease again while the answer is awaited, and takes the
+// first one that comes.
+type hedged struct {
+	lease.Store
+	every, limit time.Duration
+}
+
+func (s hedged) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
+	type answer struct {
+		g   lease.Grant
+		err error
+	}
+	answers := make(chan answer, 100)
+	again := time.NewTicker(s.every)
+	defer again.Stop()
+	for {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limit)
+			defer cancel()
+			g, err := s.Store.Acquire(ctx, resource, holder, ttl)
+			answers <- answer{g, err}
+		}()
+		select {
+		case a := <-answers:
+			return a.g, a.err
+		case <-again.C:
+		case <-ctx.Done():
+			return lease.Grant{}, ctx.Err()
+		}
+	}
+}
+
+func newHedged(env Env) Candidate {
+	w := env.Config.SafeWindow()
+	env.Store = hedged{env.Store, w / 8, w}
+	return newRight(env)
+}
+
+func TestAClientThatTakesTheFirstOfSeveralAnswersPasses(t *testing.T) {
+	passes(t, newHedged, Options{Plans: 100})
+}
+
+// What an answer says that the client need not have looked at convicts nobody.
+func TestAnAnswerThatNobodyWaitsForEndsNoTerm(t *testing.T) {
+	o := Options{}.withDefaults()
+	T := o.Config.TTL
+	for name, c := range map[string]struct {
+		fates  [3]fate // of the first acquires and renewals
+		script func(*world)
+	}{
+		"a second acquire is granted anew": {
+			[3]fate{{Answer: T * 15 / 100}, {Request: T / 5, Before: upsetDelete}}, func(*world) {}},
+		"a second acquire is refused": {
+			[3]fate{{Answer: T * 15 / 100}, {Request: T / 5}}, func(w *world) {
+				w.run(T * 16 / 100)
+				w.deleteLease()
+				w.rivalAcquires()
+			}},
+		"a renewal that was given up is refused": {
+			[3]fate{{}, {Answer: T * 3 / 10, Deaf: true, Before: upsetDelete}, cut(T)}, func(*world) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := play(t, setup{start: newHedged, o: o, clients: 1, judges: anywhere, fate: func(call *call) fate {
+				if call.claims() && call.claim < len(c.fates) {
+					return c.fates[call.claim]
+				}
+				return fate{}
+			}}, func(w *world) {
+				c.script(w)
+				w.run(T)
+			})
+			if r.breach != nil || r.terms == 0 {
+				t.Errorf("%d terms, and %+v\n%s", r.terms, r.breach, strings.Join(r.tale.story(), "\n"))
+			}
+		})
+	}
+}

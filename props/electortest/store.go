@@ -20,6 +20,9 @@ const rivalNode = "rival"
 // errLost is what a call fails with whose request or answer was lost.
 var errLost = errors.New("connection reset by peer")
 
+// errAsked is what IsLeader gets of the store.
+var errAsked = errors.New("no call of the store while IsLeader answers")
+
 // port is the store and the storage as one process reaches them.
 type port struct {
 	w *world
@@ -31,22 +34,22 @@ var (
 	_ fence.KV    = port{}
 )
 
-func (s port) Acquire(ctx context.Context, _ string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	a := s.do(ctx, &call{op: lease.OpAcquire, holder: holder, ttl: ttl})
+func (s port) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
+	a := s.do(ctx, &call{resource: resource, op: lease.OpAcquire, holder: holder, ttl: ttl})
 	return a.grant, a.err
 }
 
-func (s port) Renew(ctx context.Context, _ string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	a := s.do(ctx, &call{op: lease.OpRenew, holder: holder, token: token, ttl: ttl})
+func (s port) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
+	a := s.do(ctx, &call{resource: resource, op: lease.OpRenew, holder: holder, token: token, ttl: ttl})
 	return a.grant, a.err
 }
 
-func (s port) Release(ctx context.Context, _ string, holder lease.Holder, token lease.Token) error {
-	return s.do(ctx, &call{op: lease.OpRelease, holder: holder, token: token}).err
+func (s port) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
+	return s.do(ctx, &call{resource: resource, op: lease.OpRelease, holder: holder, token: token}).err
 }
 
-func (s port) Get(ctx context.Context, _ string) (lease.Observation, error) {
-	a := s.do(ctx, &call{op: lease.OpGet})
+func (s port) Get(ctx context.Context, resource string) (lease.Observation, error) {
+	a := s.do(ctx, &call{resource: resource, op: lease.OpGet})
 	return a.seen, a.err
 }
 
@@ -86,6 +89,11 @@ func (w *world) admit(token lease.Token) error {
 func (s port) do(ctx context.Context, c *call) answer {
 	if err := ctx.Err(); err != nil {
 		return answer{err: fmt.Errorf("nothing sent: %w", err)}
+	}
+	if s.w.asking.Load() {
+		// Nobody would take it before there is an answer.
+		s.w.called.Store(true)
+		return answer{err: errAsked}
 	}
 	c.proc, c.ctx, c.sent = s.p, ctx, s.w.now()
 	c.taken, c.reply = make(chan struct{}), make(chan answer, 1)

@@ -70,6 +70,9 @@ type world struct {
 	ending  bool        // nothing is judged any more
 	enough  func() bool // ends run early; nil: never
 
+	asking atomic.Bool // an IsLeader is running
+	called atomic.Bool // the store was called meanwhile
+
 	mu       sync.Mutex // guards what the clients' goroutines share with the onlooker's:
 	inbox    []*call
 	stopping []*work // whose context has ended, and which linger from now on
@@ -86,15 +89,18 @@ type event struct {
 
 // call is one request of a process.
 type call struct {
-	proc   *process
-	n      int // among those of its slot
-	serial int // among all, from 1
-	op     lease.Op
-	holder lease.Holder
-	token  lease.Token
-	ttl    time.Duration
-	sent   time.Duration
-	ctx    context.Context
+	proc     *process
+	n        int    // among those of its slot
+	claim    int    // how many acquires and renewals of its slot came before it
+	led      bool   // its slot has led before
+	serial   int    // among all, from 1
+	resource string // empty: of the storage
+	op       lease.Op
+	holder   lease.Holder
+	token    lease.Token
+	ttl      time.Duration
+	sent     time.Duration
+	ctx      context.Context
 
 	taken   chan struct{} // closed once fate is known
 	reply   chan answer
@@ -258,8 +264,11 @@ const flood = 100
 // take lets a request that was made go its way.
 func (w *world) take(c *call) {
 	s := &w.slots[c.proc.slot]
-	c.n = s.calls
+	c.n, c.claim, c.led = s.calls, s.claims, s.led
 	s.calls++
+	if c.claims() {
+		s.claims++
+	}
 	w.calls++
 	c.serial = w.calls
 	if s.pulse != w.now() || s.pulses == 0 {
@@ -268,6 +277,9 @@ func (w *world) take(c *call) {
 	s.pulses++
 	if !w.calm && w.fate != nil {
 		c.fate = w.fate(c)
+	}
+	if c.resource != "" && c.resource != resource && w.unknown == "" {
+		w.unknown = fmt.Sprintf("%s asks for the lease %q, and there is only Env.Resource, %q", w.subject(c.proc), c.resource, resource)
 	}
 	w.judgeCall(c)
 	if s.pulses > flood {

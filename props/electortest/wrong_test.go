@@ -246,6 +246,7 @@ type slips struct {
 	renewLate          bool // renews once in a window
 	ignoreDrift        bool // believes for the whole TTL
 	ignoreGrantedTTL   bool // believes for what it asked for
+	leadOnDelay        bool // takes the lock delay of a lease for its own
 	leadLate           bool // leads on a grant whose window is over
 	rereadToken        bool // renews and releases under the token that Get tells
 	giveUp             bool // returns at an error
@@ -294,6 +295,9 @@ func (c *sloppy) run(ctx context.Context) error {
 		g, err := c.call(ctx, func(ctx context.Context) (lease.Grant, error) {
 			return c.Store.Acquire(ctx, c.Resource, me, c.Config.TTL)
 		})
+		if _, delayed := errors.AsType[*lease.DelayError](err); delayed && c.leadOnDelay {
+			g, err = lease.Grant{Token: 1, TTL: c.Config.TTL}, nil
+		}
 		switch {
 		case err == nil && (c.leadLate || time.Since(c.origin) < sent+c.window(g)):
 			if c.leadLate {

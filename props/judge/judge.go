@@ -168,16 +168,16 @@ func Source(seed uint64, i int) sim.Source { return rand.NewPCG(seed, uint64(i))
 // implementation nor a planted bug is filed as external: only the test that
 // wrote the file can run it.
 func (f *Failure) Minimize(subject sim.Subject, want model.Set) *sim.Schedule {
-	return f.MinimizeWhile(subject, want, func() bool { return true })
+	return f.MinimizeWithin(subject, want, func(*sim.Schedule) bool { return true })
 }
 
-// MinimizeWhile is Minimize that makes do with what it has once more says no,
-// where runs take long.
-func (f *Failure) MinimizeWhile(subject sim.Subject, want model.Set, more func() bool) *sim.Schedule {
+// MinimizeWithin is Minimize that tries no schedule but those that may says yes
+// to: where runs take long, or parts of the set-up are the subject's own.
+func (f *Failure) MinimizeWithin(subject sim.Subject, want model.Set, may func(*sim.Schedule) bool) *sim.Schedule {
 	v := f.Result.First.Invariant
 	fails := Fails(subject, v, want)
 	s := sim.Minimize(f.Schedule, func(s *sim.Schedule) (int, bool) {
-		if !more() {
+		if !may(s) {
 			return 0, false
 		}
 		return fails(s)

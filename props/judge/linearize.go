@@ -2,6 +2,7 @@ package judge
 
 import (
 	"math/bits"
+	"slices"
 
 	"fencepost/linearizability"
 	"fencepost/model"
@@ -18,7 +19,12 @@ const maxMemory = 256 << 20
 // observer knows besides: how the store's clock ran, and what became of
 // requests whose answer was lost.
 func History(name string, events []model.Event, cfg *sim.Config, p model.Promise) linearizability.History {
-	h := linearizability.FromTrace(witnessed(events), sim.Names(), Meta(events, cfg, p))
+	seen := witnessed(events)
+	if p.SteadyClock {
+		// To the lease such a restart is nothing, and recorded would start TTLs anew.
+		seen = slices.DeleteFunc(seen, func(e model.Event) bool { return e.Kind == model.KindRestart && e.Node == sim.StoreNode })
+	}
+	h := linearizability.FromTrace(seen, sim.Names(), Meta(events, cfg, p))
 	h.Name = name
 	return h
 }

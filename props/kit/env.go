@@ -12,19 +12,21 @@ import (
 
 // Env is the world that one process of the code under test lives in. A crash
 // ends it; the process after gets another Env, with the same durable state and
-// a new clock, whose readings have nothing to do with those before.
+// a new clock, whose readings have nothing to do with those before unless
+// [Options].SteadyClock says that it goes on.
 type Env struct {
 	// Clock is the only time there is: instants to compare, and timers. It
 	// moves when the check says so, in no relation to the time of day. A store
 	// that reads any other clock cannot be checked.
 	Clock clock.Clock
-	// Context ends when the process does. Goroutines of the process end with
-	// it.
+	// Context ends when the process does. The next process starts at once: a
+	// store with goroutines has a Close that ends them, and waits until they have.
 	Context context.Context
 	// Logger is shown with a failure.
 	Logger *slog.Logger
 
-	disk *disk
+	disk  *disk
+	watch **Watch // the lab's
 }
 
 // Dir is a directory that survives a crash, empty at first.
@@ -78,18 +80,29 @@ func (d *disk) directory() string {
 }
 
 func (d *disk) keep(name string, make func() any) any {
+	if v, ok := d.find(name); ok {
+		return v
+	}
+	v := make() // which may ask for the directory, or for something else that is kept
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v, ok := d.kept[name]
-	if !ok {
-		v = make()
-		if d.kept == nil {
-			d.kept = map[string]any{}
-		}
-		d.kept[name] = v
-		d.names = append(d.names, name)
+	if first, ok := d.kept[name]; ok {
+		close(v)
+		return first
 	}
+	if d.kept == nil {
+		d.kept = map[string]any{}
+	}
+	d.kept[name] = v
+	d.names = append(d.names, name)
 	return v
+}
+
+func (d *disk) find(name string) (v any, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v, ok = d.kept[name]
+	return v, ok
 }
 
 // discard closes what is kept, latest first, and removes the directory.

@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"fencepost/impl/lease"
@@ -28,8 +29,22 @@ type Funcs struct {
 	Close func()
 }
 
-// Store is f as a lease.Store, whose refusals have no details.
-func (f Funcs) Store() lease.Store { return &funcs{f} }
+// Store is f as a lease.Store, whose refusals have no details. Without Acquire,
+// Renew or Release there is no store, which ends the check as [Env.Fatal] does.
+func (f Funcs) Store() lease.Store {
+	name := ""
+	switch {
+	case f.Acquire == nil:
+		name = "Acquire"
+	case f.Renew == nil:
+		name = "Renew"
+	case f.Release == nil:
+		name = "Release"
+	default:
+		return &funcs{f}
+	}
+	panic(&SetupError{fmt.Errorf("Funcs.%s is nil: set it", name)})
+}
 
 type funcs struct{ f Funcs }
 

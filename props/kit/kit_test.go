@@ -56,6 +56,86 @@ func TestDurableStateAndNothingElseSurvivesACrash(t *testing.T) {
 	}
 }
 
+func TestWhatIsKeptMayBeMadeOfTheDirectoryAndOfWhatElseIsKept(t *testing.T) {
+	var path string
+	lab := kit.NewLab(func(e kit.Env) *thing {
+		path = kit.Durable(e, "path", func() string {
+			return filepath.Join(e.Dir(), kit.Durable(e, "name", func() string { return "rows" }))
+		})
+		return &thing{env: e}
+	}, nil)
+	defer lab.Close()
+	if want := filepath.Join(lab.Thing().env.Dir(), "rows"); path != want {
+		t.Errorf("kept %q, want %q", path, want)
+	}
+}
+
+func TestNothingIsLeftBehindWhereAProcessCannotBeOpened(t *testing.T) {
+	var dirs []string
+	open := func(at int) func(kit.Env) *thing {
+		return func(e kit.Env) *thing {
+			dirs = append(dirs, e.Dir())
+			if len(dirs) == at {
+				e.Fatal(errors.New("no server"))
+			}
+			return &thing{env: e}
+		}
+	}
+	for at, lives := range []func(){
+		func() { kit.NewLab(open(1), nil) },
+		func() {
+			lab := kit.NewLab(open(2), nil)
+			defer lab.Close()
+			lab.Restart()
+		},
+	} {
+		dirs = nil
+		if err := kit.Attempt(lives); err == nil || len(dirs) != at+1 {
+			t.Fatalf("%d: %v, in %q", at, err, dirs)
+		}
+		if _, err := os.Stat(dirs[at]); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%d: the directory is left behind: %v", at, err)
+		}
+	}
+}
+
+func TestAStoreOfTooFewFunctionsIsNone(t *testing.T) {
+	f := kit.Funcs{}
+	for _, next := range []struct {
+		field string
+		set   func()
+	}{
+		{"Acquire", func() {
+			f.Acquire = func(context.Context, string, string, time.Duration) (uint64, bool, error) { return 0, false, nil }
+		}},
+		{"Renew", func() {
+			f.Renew = func(context.Context, string, string, uint64, time.Duration) (bool, error) { return false, nil }
+		}},
+		{"Release", func() { f.Release = func(context.Context, string, string, uint64) (bool, error) { return false, nil } }},
+	} {
+		var setup *kit.SetupError
+		if err := kit.Attempt(func() { f.Store() }); !errors.As(err, &setup) || !strings.Contains(err.Error(), "Funcs."+next.field+" is nil: set it") {
+			t.Errorf("without %s: %v", next.field, err)
+		}
+		next.set()
+	}
+	if f.Store() == nil {
+		t.Error("all that is needed is there, and there is no store")
+	}
+}
+
+func TestNothingIsNotOpened(t *testing.T) {
+	for says, open := range map[string]func(kit.Env) lease.Store{
+		"open returned nil":                 func(kit.Env) lease.Store { return nil },
+		"open returned a nil *lease.Memory": func(kit.Env) lease.Store { var m *lease.Memory; return m },
+	} {
+		var setup *kit.SetupError
+		if err := kit.Attempt(func() { kit.NewLab(open, nil) }); !errors.As(err, &setup) || !strings.HasSuffix(err.Error(), says) {
+			t.Errorf("got %v, want: %s", err, says)
+		}
+	}
+}
+
 // Instants of two processes must not be comparable by accident: a store that
 // compares them has to be noticed, whether its clock came back higher or lower.
 func TestEachProcessHasAClockOfItsOwn(t *testing.T) {
@@ -73,6 +153,35 @@ func TestEachProcessHasAClockOfItsOwn(t *testing.T) {
 	lab.Advance(time.Second)
 	if got := lab.Thing().env.Clock.Now() - before; got != time.Second {
 		t.Errorf("a second is %v", got)
+	}
+}
+
+// The clock goes on, and what the old process waited for does not.
+func TestASteadyClockGoesOnOverARestart(t *testing.T) {
+	lab := kit.NewLab(func(e kit.Env) *thing { return &thing{env: e} }, nil)
+	defer lab.Close()
+	lab.SteadyClock(true)
+	lab.Advance(time.Second)
+	before := lab.Thing().env.Clock
+	at := before.Now()
+	timer := before.Timer(at + time.Minute)
+	for range 2 {
+		lab.Restart()
+		if got := lab.Thing().env.Clock.Now(); got != at {
+			t.Errorf("the clock reads %v, and read %v before the restart", got, at)
+		}
+	}
+	lab.Advance(time.Hour)
+	if got := lab.Thing().env.Clock.Now(); got != at+time.Hour {
+		t.Errorf("an hour is %v", got-at)
+	}
+	select {
+	case <-timer.C():
+		t.Error("a timer of a process that is gone has fired")
+	default:
+	}
+	if got := before.Now(); got != at {
+		t.Errorf("the clock of the process that is gone moved on by %v", got-at)
 	}
 }
 
@@ -198,5 +307,12 @@ func TestPlainFunctionsAreAStore(t *testing.T) {
 	store.(interface{ Close() }).Close()
 	if !closed {
 		t.Error("Close is not passed on")
+	}
+}
+
+func TestALongLineOfTheLogIsCut(t *testing.T) {
+	f := kit.Failure{Rule: "r", What: "w", Log: strings.Repeat("x", 10_000)}
+	if got := f.Text(nil, ""); len(got) > 300 {
+		t.Errorf("%d bytes", len(got))
 	}
 }

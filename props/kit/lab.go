@@ -2,8 +2,11 @@ package kit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +25,11 @@ type Lab[T any] struct {
 	born   time.Duration // the reading at which the process was born
 	cancel context.CancelFunc
 	thing  T
+	runs   bool // there is a thing
 	boots  int
+	steady bool // see SteadyClock
 	log    log
+	watch  *Watch // of what was opened; nil: nobody watches
 }
 
 // NewLab starts the first process of what open makes. wrap, where it is not
@@ -31,18 +37,33 @@ type Lab[T any] struct {
 // *[SetupError] where open gives up; [Attempt] turns that into an error.
 func NewLab[T any](open func(Env) T, wrap func(clock.Clock) clock.Clock) *Lab[T] {
 	l := &Lab[T]{open: open, wrap: wrap}
+	defer func() {
+		if !l.runs { // nobody gets the lab to close it
+			l.Close()
+		}
+	}()
 	l.boot()
 	return l
 }
 
-// boot starts a process. Each one's clock begins at a reading of its own, far
-// from that of those around it: no instant of one means anything to the next.
+// SteadyClock says whether the clocks of processes from the next on go on from
+// what the one before read last, as [Options].SteadyClock promises. Each is a
+// clock of its own all the same: no timer of a process outlives it.
+func (l *Lab[T]) SteadyClock(on bool) { l.steady = on }
+
+// boot starts a process. Unless clocks go on, each one's begins at a reading of
+// its own, far from that of those around it: no instant of one means anything
+// to the next.
 func (l *Lab[T]) boot() {
 	l.boots++
-	n := time.Duration(l.boots % 1000) // or after many boots it would overflow
-	l.born = n * 1_000_003 * time.Second
+	n := time.Duration(l.boots % 200) // or after many boots it would overflow
+	// Beyond 2^53 ns, where a float64 has no room for a nanosecond any more.
+	l.born = n * 10_000_019 * time.Second
 	if l.boots%2 == 0 {
 		l.born = n * time.Second // a clock that starts low, as after a reboot
+	}
+	if l.steady && l.clk != nil {
+		l.born = l.clk.Now()
 	}
 	l.clk = clock.NewManual(l.born)
 	var clk clock.Clock = l.clk
@@ -51,8 +72,23 @@ func (l *Lab[T]) boot() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	env := Env{Clock: clk, Context: ctx, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: timeless})), disk: &l.disk}
+	env := Env{Clock: clk, Context: ctx, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: timeless})), disk: &l.disk, watch: &l.watch}
 	l.thing = l.open(env)
+	if err := usable(l.thing); err != nil {
+		panic(&SetupError{err})
+	}
+	l.runs = true
+}
+
+// usable is why there is nothing to check, nil if there is something.
+func usable(thing any) error {
+	switch v := reflect.ValueOf(thing); {
+	case !v.IsValid():
+		return errors.New("open returned nil")
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		return fmt.Errorf("open returned a nil %T", thing)
+	}
+	return nil
 }
 
 // Thing is the running process's store or storage.
@@ -75,9 +111,18 @@ type Settler interface{ Settle() }
 // Settle waits for what works in the background, if the thing is a [Settler].
 func (l *Lab[T]) Settle() {
 	if s, ok := any(l.thing).(Settler); ok {
-		s.Settle()
+		l.watch.Within("Settle", s.Settle)
 	}
 }
+
+// Call is a call of the thing, in f: see [Watch.Call].
+func (l *Lab[T]) Call(f func()) { l.watch.Call(f) }
+
+// Within is what no answer is expected of: see [Watch.Within].
+func (l *Lab[T]) Within(what string, f func()) { l.watch.Within(what, f) }
+
+// Tell says who tells of a call that does not return: see [Watch.Tell].
+func (l *Lab[T]) Tell(tell func(within string) *Failure) { l.watch.Tell(tell) }
 
 // Restart crashes the process and starts the next one. The old one's context
 // ends, and its Close is called where it has one: all that a Close may do here
@@ -89,16 +134,18 @@ func (l *Lab[T]) Restart() {
 
 func (l *Lab[T]) crash() {
 	l.cancel()
+	if !l.runs {
+		return // it died, and the next one could not be opened
+	}
 	thing := l.thing
-	// A process that dies dies once, also where the next one cannot be opened.
-	l.thing = *new(T)
-	close(any(thing))
+	l.thing, l.runs = *new(T), false
+	l.watch.Within("Close", func() { close(any(thing)) })
 }
 
 // Close ends the process and discards its durable state.
 func (l *Lab[T]) Close() {
+	defer l.watch.Within("the Close of what is Durable", l.disk.discard) // also where the thing panics
 	l.crash()
-	l.disk.discard()
 }
 
 // Log is the end of what the processes logged.

@@ -17,7 +17,7 @@ type Options struct {
 	// higher one, as where tokens are revisions of a database.
 	Tokens model.TokenRule
 	// Granularity is the unit of TTLs: others are rounded up to a multiple of
-	// it. 0: exact. (A store that rounds down lapses before its clients
+	// it, and what refusals say remains is rounded either way. 0: exact. (A store that rounds down lapses before its clients
 	// believe, and is wrong.)
 	Granularity time.Duration
 	// MinTTL is the shortest TTL. Shorter ones are refused as invalid or
@@ -32,6 +32,11 @@ type Options struct {
 	// RenewAfterLapse lets the last holder renew a lapsed tenure that nobody
 	// else was granted meanwhile, as Kubernetes does.
 	RenewAfterLapse bool
+	// SteadyClock says that the store's clock goes on over a restart, such as
+	// that of a database server which is never set back: a tenure goes on as if
+	// there had been none. Without it each process has a clock of its own, and
+	// a tenure is held for its whole TTL from the restart.
+	SteadyClock bool
 	// Volatile says that the store forgets everything with its process, its
 	// tokens too, and whoever uses it knows: restarts are not tested.
 	Volatile bool
@@ -43,7 +48,8 @@ type Options struct {
 	NoGet bool
 	// Calls is about how many calls of the store the quick mode makes, and
 	// the long mode a hundred times as many. Default 20,000: lower it for a
-	// store whose calls take long.
+	// store whose calls take long, but hardly below 2,000, of which some checks
+	// learn too little to pass, and say so.
 	Calls int
 }
 
@@ -103,6 +109,7 @@ func (o Options) Promise() model.Promise {
 		LockDelay:       int64(o.LockDelay),
 		Late:            int64(o.Late),
 		RenewAfterLapse: o.RenewAfterLapse,
+		SteadyClock:     o.SteadyClock,
 		Terse:           o.Terse,
 	}
 }

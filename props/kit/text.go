@@ -54,7 +54,7 @@ func (f *Failure) Text(paths []string, again string) string {
 		fmt.Fprintf(&b, "%-7s %s\n", "again:", again)
 	}
 	if f.Log != "" {
-		fmt.Fprintf(&b, "log:\n%s\n", indent(tail(f.Log, 5)))
+		fmt.Fprintf(&b, "log:\n%s\n", indent(clip(tail(f.Log, 5))))
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -90,6 +90,17 @@ func head(text string, n int) string {
 func tail(text string, n int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(len(lines)-n, 0):], "\n")
+}
+
+// clip cuts long lines.
+func clip(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if len(l) > 2*width {
+			lines[i] = strings.ToValidUTF8(l[:2*width], "") + "…"
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func indent(text string) string {

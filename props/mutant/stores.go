@@ -43,6 +43,12 @@ func RightStore(lockDelay time.Duration) func(kit.Env) lease.Store {
 	return keeping(func(h *habits) { h.lockDelay = lockDelay })
 }
 
+// SteadyStore is [RightStore] for a clock that goes on over a restart, as
+// [kit.Options].SteadyClock declares: the instants on its disk stay right.
+func SteadyStore(lockDelay time.Duration) func(kit.Env) lease.Store {
+	return steadily(func(h *habits) { h.lockDelay = lockDelay })
+}
+
 func wrongTokens() []WrongStore {
 	return []WrongStore{{
 		Name:      "release-takes-the-token-along",
@@ -384,6 +390,25 @@ func wrongRestarts() []WrongStore {
 		Seen:      "stores that write grants through and let removals wait for the next compaction",
 		Convicted: "restarts/a-release-stays",
 		Open:      func(e kit.Env) lease.Store { return undoes{start(e, nil)} },
+	}, {
+		Name:      "restart-loses-the-expiry",
+		Breaks:    "Who holds a lease is on disk and until when is in memory: after a restart what is held has run out.",
+		Seen:      "stores that keep holders in a table and leave expiries to timers of their process",
+		Convicted: "restarts/a-tenure-is-held-for-the-rest-of-its-ttl",
+		Options:   kit.Options{SteadyClock: true},
+		Open: steadily(func(s *habits) {
+			s.save = func(r row) row {
+				r.until = 0
+				return r
+			}
+		}),
+	}, {
+		Name:      "restart-starts-the-ttl-anew",
+		Breaks:    "Its clock goes on over a restart, and it starts all TTLs again all the same: restarted often enough, no lease of a dead holder ends.",
+		Seen:      "etcd issue 9888: each new leader starts all TTLs anew",
+		Convicted: "restarts/a-tenure-ends-as-if-there-had-been-none",
+		Options:   kit.Options{SteadyClock: true},
+		Open:      keeping(nil),
 	}}
 }
 

@@ -39,3 +39,19 @@ func ExampleRightStore() {
 	fmt.Println(failed, "rules broken")
 	// Output: 0 rules broken
 }
+
+// A store that keeps instants needs a clock that goes on.
+func ExampleSteadyStore() {
+	for _, o := range []kit.Options{{SteadyClock: true}, {}} {
+		failed := 0
+		for _, c := range storetest.Rules(mutant.SteadyStore(0), o) {
+			if c.Run().Failure != nil {
+				failed++
+			}
+		}
+		fmt.Printf("steady clock %t: all rules kept %t\n", o.SteadyClock, failed == 0)
+	}
+	// Output:
+	// steady clock true: all rules kept true
+	// steady clock false: all rules kept false
+}

@@ -24,8 +24,8 @@ type plain struct {
 	disk map[string]row
 }
 
-// row is a lease. All of it but until is meant for the disk: an instant means
-// nothing to the process after, whose clock is another.
+// row is a lease. All of it is on disk, though until is an instant, which means
+// nothing to the process after unless its clock goes on.
 type row struct {
 	token  lease.Token
 	holder lease.Holder  // of the latest tenure; nobody once it was given back
@@ -109,6 +109,14 @@ func sum(a, b time.Duration) time.Duration {
 // keeping makes a store whose habits are right but for what change does.
 func keeping(change func(*habits)) func(kit.Env) lease.Store {
 	return func(e kit.Env) lease.Store { return start(e, change) }
+}
+
+// steadily is keeping on a clock that goes on over restarts.
+func steadily(change func(*habits)) func(kit.Env) lease.Store {
+	return keeping(func(h *habits) {
+		h.restore = func(r row, _ time.Duration) row { return r }
+		change(h)
+	})
 }
 
 func start(e kit.Env, change func(*habits)) *plain {

@@ -54,7 +54,10 @@ func TestWrongStoresAreConvictedByTheCheckTheyName(t *testing.T) {
 func TestTheRightStoreThatTheyAreMadeOfPasses(t *testing.T) {
 	for _, delay := range []time.Duration{0, 5 * time.Second} {
 		t.Run(fmt.Sprint(delay), func(t *testing.T) {
-			for _, c := range storeChecks(t, mutant.RightStore(delay), kit.Options{LockDelay: delay}) {
+			for _, c := range slices.Concat(
+				storeChecks(t, mutant.RightStore(delay), kit.Options{LockDelay: delay}),
+				storeChecks(t, mutant.SteadyStore(delay), kit.Options{LockDelay: delay, SteadyClock: true}),
+			) {
 				if out := c.Run(); out.Failure != nil || out.Unknown != "" {
 					t.Errorf("%s: %s%v", c.Name, out.Unknown, out.Failure)
 				}

@@ -26,6 +26,9 @@ func (a *aim) learn(l *Line) {
 		*a = aim{token: a.token}
 		return
 	case Restart:
+		if l.steady {
+			return
+		}
 		a.until = later(l.At, a.ttl)
 		if a.lapsed {
 			a.until = l.At

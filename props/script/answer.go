@@ -53,6 +53,10 @@ func (l *Line) granted(g lease.Grant, resource string, holder lease.Holder) *mod
 	if g.Resource == resource && g.Holder == holder {
 		return nil
 	}
+	if g == (lease.Grant{}) {
+		l.Answer = "an empty grant, and no error"
+		return &model.Breach{Rule: model.RuleGrantHolder, Want: "a grant that says for what, to whom, under which token and for how long; or an error that refuses, such as *lease.HeldError"}
+	}
 	l.Answer = fmt.Sprintf("granted: %q to %q, token %d", g.Resource, g.Holder, g.Token)
 	return wrongGrant(resource, holder)
 }
@@ -98,7 +102,18 @@ func (l *Line) refused(err error) *model.Breach {
 		return nil
 	}
 	l.failed(err)
+	if l.senseless() {
+		// Whatever a store calls it, it does not do as such a request asks.
+		l.Said = model.Said{Code: model.CodeInvalid}
+		return nil
+	}
 	return noAnswer(l.Step)
+}
+
+// senseless reports whether the request makes no sense, whatever the state.
+func (l *Line) senseless() bool {
+	do := l.Step.Do
+	return do.hasTTL() && l.Step.TTL <= 0 || do.hasWho() && l.Step.Who == (Who{}) || do.hasToken() && l.Token == 0
 }
 
 func (l *Line) noteStranger(h lease.Holder) {
@@ -122,7 +137,7 @@ func whoIs(o model.Owner) string { return Who{Node: uint8(o.Node), Seq: uint8(o.
 func (l *Line) answer(holder string) string {
 	said := &l.Said
 	remaining := ""
-	if said.Remaining > 0 {
+	if said.Remaining != 0 {
 		remaining = " for another " + time.Duration(said.Remaining).String()
 	}
 	held := func() string {
@@ -141,7 +156,7 @@ func (l *Line) answer(holder string) string {
 	case model.CodeReleased:
 		return "released"
 	case model.CodeFree:
-		return "nobody holds it"
+		return "nobody holds it" + remaining
 	case model.CodeHeld:
 		if get {
 			return held()

@@ -13,7 +13,10 @@ import (
 // noAnswer is the breach of a store that fails with nobody disturbing it.
 func noAnswer(s Step) *model.Breach {
 	want := "an answer; refusals are errors of package lease, such as *lease.HeldError"
-	if !s.Do.asks() {
+	switch {
+	case s.Do == Get:
+		want = "an answer; where nobody holds the lease, an observation without a holder and no error"
+	case !s.Do.asks():
 		want = "no error"
 	}
 	return &model.Breach{Rule: model.RuleAnswers, Want: want}

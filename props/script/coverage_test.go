@@ -63,3 +63,25 @@ func TestABatchSaysWhatItMissed(t *testing.T) {
 		t.Errorf("it missed %v", missed)
 	}
 }
+
+// What is worth asking after a restart is asked when the tenure ends by the
+// clock that the store has.
+func TestCoverageFollowsTheStoresClockOverARestart(t *testing.T) {
+	steps := Parse("acquire a 10s\nadvance 4s\nrestart\nadvance 6s\nacquire b 10s\nadvance 4s\nget")
+	for _, v := range []struct {
+		open   Open
+		o      kit.Options
+		atEnd  int
+		grants int
+	}{
+		{memory, kit.Options{}, 1, 1},                                  // asked at 14s who holds it
+		{rig{steady: true}.open, kit.Options{SteadyClock: true}, 1, 2}, // b asked at 10s
+	} {
+		r := Run(v.open, v.o, steps)
+		var c Coverage
+		c.Add(r)
+		if r.Breach != nil || c.AtTheEnd != v.atEnd || c.Grants != v.grants || c.HeldRestart != 1 {
+			t.Errorf("steady %t: %+v", v.o.SteadyClock, c)
+		}
+	}
+}

@@ -97,13 +97,14 @@ type fileOptions struct {
 	LockDelay       string `json:"lockDelay,omitempty"`
 	Late            string `json:"late,omitempty"`
 	RenewAfterLapse bool   `json:"renewAfterLapse,omitempty"`
+	SteadyClock     bool   `json:"steadyClock,omitempty"`
 	Volatile        bool   `json:"volatile,omitempty"`
 	Terse           bool   `json:"terse,omitempty"`
 	NoGet           bool   `json:"noGet,omitempty"`
 }
 
 func optionsInFile(o kit.Options) fileOptions {
-	f := fileOptions{RenewAfterLapse: o.RenewAfterLapse, Volatile: o.Volatile, Terse: o.Terse, NoGet: o.NoGet}
+	f := fileOptions{RenewAfterLapse: o.RenewAfterLapse, SteadyClock: o.SteadyClock, Volatile: o.Volatile, Terse: o.Terse, NoGet: o.NoGet}
 	if o.Tokens != model.TokensNext {
 		f.Tokens = o.Tokens.String()
 	}

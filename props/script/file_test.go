@@ -57,7 +57,7 @@ func TestAFileIsAStepALine(t *testing.T) {
 
 func TestFilesRoundTrip(t *testing.T) {
 	all := kit.Options{Tokens: model.TokensRising, Granularity: time.Second, MinTTL: 2 * time.Second, LockDelay: 3 * time.Second,
-		Late: 4 * time.Second, RenewAfterLapse: true, Volatile: true, Terse: true, NoGet: true}
+		Late: 4 * time.Second, RenewAfterLapse: true, SteadyClock: true, Volatile: true, Terse: true, NoGet: true}
 	for _, o := range []kit.Options{{}, all, {Late: 1}} {
 		r := RunRandom(memory, kit.Options{}, rand.NewPCG(1, 1), 200)
 		f := File(r, "a <b> & \"c\"", "TestMine/sub", o)

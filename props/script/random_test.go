@@ -1,9 +1,12 @@
 package script
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"fencepost/props/kit"
 )
 
 // batch plays about n random steps, in scripts of 100.
@@ -46,11 +49,20 @@ func TestRandomScriptsAreTheSameEveryTime(t *testing.T) {
 	}
 }
 
+// BenchmarkRandom measures what it costs to be watched, too.
 func BenchmarkRandom(b *testing.B) {
-	steps := 0
-	for i := range b.N {
-		r := RunRandom(memory, variants()[0].o, rand.NewPCG(1, uint64(i)), 100)
-		steps += len(r.Lines)
+	for _, watched := range []bool{false, true} {
+		b.Run(fmt.Sprintf("watched=%v", watched), func(b *testing.B) {
+			open := Open(memory)
+			if watched {
+				open = kit.Watched(kit.NewWatch(kit.Silence), open)
+			}
+			steps := 0
+			for i := uint64(0); b.Loop(); i++ {
+				r := RunRandom(open, variants()[0].o, rand.NewPCG(1, i), 100)
+				steps += len(r.Lines)
+			}
+			b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+		})
 	}
-	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
 }

@@ -300,7 +300,7 @@ type flagField struct {
 }
 
 func flagsOf(o *kit.Options) []flagField {
-	return []flagField{{"renewAfterLapse", &o.RenewAfterLapse}, {"volatile", &o.Volatile}, {"terse", &o.Terse}, {"noGet", &o.NoGet}}
+	return []flagField{{"renewAfterLapse", &o.RenewAfterLapse}, {"steadyClock", &o.SteadyClock}, {"volatile", &o.Volatile}, {"terse", &o.Terse}, {"noGet", &o.NoGet}}
 }
 
 // plainName is a field's name in an error, quoted unless it reads as one.

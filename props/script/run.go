@@ -17,7 +17,8 @@ var resources = [...]string{"shard-1", "shard-2"}
 
 // Run plays steps against a fresh store, up to the first answer that breaks a
 // rule. A store that panics or fails, with nobody disturbing it, breaks one
-// too. One that never answers is waited for without end, as by any test.
+// too. One that never answers is waited for without end, unless open is
+// [kit.Watched].
 //
 // Like [kit.NewLab] it panics with a *[kit.SetupError] where open gives up.
 func Run(open Open, o kit.Options, steps []Step) Result {
@@ -57,13 +58,19 @@ type issued struct {
 	token uint64
 }
 
-func newLab(open Open, o kit.Options) *kit.Lab[lease.Store] { return kit.NewLab(open, nil) }
+func newLab(open Open, o kit.Options) *kit.Lab[lease.Store] {
+	lab := kit.NewLab(open, nil)
+	lab.SteadyClock(o.SteadyClock)
+	return lab
+}
 
 func newPlayer(open Open, o kit.Options) *player { return playerOn(newLab(open, o), o, 0) }
 
 // playerOn is a player on a store that has played so many scripts before.
 func playerOn(lab *kit.Lab[lease.Store], o kit.Options, before int) *player {
-	p := &player{lab: lab, opts: o.For(lab.Thing())}
+	p := &player{lab: lab}
+	p.lab.Tell(p.stuck)
+	p.opts = o.For(p.lab.Thing())
 	p.capabilities()
 	for i := range p.leases {
 		p.names[i] = "shard-" + strconv.Itoa(before*len(resources)+i+1)
@@ -98,13 +105,15 @@ func (p *player) play(s Step) bool {
 		line.NoOp = true
 		return true
 	}
-	if odd := p.do(line); odd != nil {
+	was := p.now()
+	var odd *model.Breach
+	if p.lab.Call(func() { odd = p.do(line) }); odd != nil {
 		p.breach = odd
 		return false
 	}
 	switch s.Do {
 	case Advance, Restart:
-		p.passed(line)
+		p.passed(line, was)
 	case Delete:
 		l.contract.Delete()
 	default:
@@ -128,21 +137,23 @@ func (p *player) play(s Step) bool {
 }
 
 // share is play for an Advance or Restart that another player of the same store
-// has just played.
-func (p *player) share(s Step) {
+// has just played. The clock read was before it.
+func (p *player) share(s Step, was int64) {
 	p.lines = append(p.lines, Line{Step: s, At: p.at})
-	p.passed(&p.lines[len(p.lines)-1])
+	p.passed(&p.lines[len(p.lines)-1], was)
 }
 
-// passed takes into account what befell the store and all of its leases.
-func (p *player) passed(line *Line) {
+// passed takes into account what befell the store and all of its leases. The
+// clock read was before it.
+func (p *player) passed(line *Line, was int64) {
 	if line.Step.Do == Advance {
 		p.at = later(p.at, line.Step.D)
 		return
 	}
+	line.steady = p.opts.SteadyClock
 	p.capabilities()
 	for i := range p.leases {
-		p.leases[i].contract.Restart(p.now())
+		p.leases[i].contract.Restart(was, p.now())
 	}
 }
 

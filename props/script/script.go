@@ -142,6 +142,8 @@ type Line struct {
 	// Answer is what the store said, as judged, and in a few words.
 	Said   model.Said
 	Answer string
+
+	steady bool // of a restart: the store's clock went on
 }
 
 // Result is what a run came to.

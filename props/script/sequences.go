@@ -142,15 +142,17 @@ func (e *explorer) together(c *class, of []extension) []*run {
 		steps[i] = x.steps()
 	}
 	for i, beat := range c.beats {
+		was := runs[0].now()
 		for j, r := range runs {
 			s := steps[j][i]
 			ok := true
 			if beat.Do != KindNone && j > 0 {
-				r.share(s)
+				r.share(s, was)
 			} else {
 				if !e.spend() {
 					return nil
 				}
+				r.lab.Tell(r.stuck)
 				ok = r.play(s)
 			}
 			r.aims.learn(&r.lines[i])

@@ -47,7 +47,9 @@ func (e *explorer) states(p *player, store kit.Snapshotter) {
 	take := func(parent int, s Step) state {
 		l := p.leases[0]
 		l.grants = slices.Clone(l.grants)
-		return state{store.Snapshot(), p.at, l, r.aims, parent, s}
+		var snapshot []byte
+		p.lab.Within("Snapshot", func() { snapshot = store.Snapshot() })
+		return state{snapshot, p.at, l, r.aims, parent, s}
 	}
 	all := []state{take(-1, Step{})}
 	seen := map[key]struct{}{all[0].key(): {}}
@@ -61,7 +63,7 @@ func (e *explorer) states(p *player, store kit.Snapshotter) {
 					return
 				}
 				now = &all[from] // which may have moved
-				store.Restore(now.snapshot)
+				p.lab.Within("Restore", func() { store.Restore(now.snapshot) })
 				p.at, p.leases[0], r.aims, p.lines = now.at, now.lease, now.aims, p.lines[:0]
 				p.leases[0].grants = slices.Clone(now.lease.grants)
 				ok := r.step(s)

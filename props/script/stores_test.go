@@ -60,6 +60,7 @@ type rig struct {
 	load    func(*lease.Durable)
 	remove  func(*lease.Record)
 	snap    bool // it offers snapshots
+	steady  bool // its clock goes on over a restart: it keeps instants
 }
 
 // open makes a store of lease.Record, with what r changes.
@@ -71,6 +72,9 @@ func (r rig) open(e kit.Env) lease.Store {
 			r.load(&d)
 		}
 		s.recs[name] = lease.Restore(d, e.Clock.Now())
+	}
+	if r.steady {
+		s.recs = kit.Durable(e, "records", func() map[string]lease.Record { return s.recs })
 	}
 	if r.snap {
 		return snapped{s}
@@ -251,5 +255,9 @@ func variants() []variant {
 		{"rising tokens", rig{before: sevenfold, after: times7}.open, kit.Options{Tokens: model.TokensRising}},
 		{"renewal after lapse", rig{before: revive}.open, kit.Options{RenewAfterLapse: true}},
 		{"snapshots", rig{snap: true}.open, kit.Options{}},
+		{"steady clock", rig{steady: true}.open, kit.Options{SteadyClock: true}},
+		{"steady clock, swept, lock delay", rig{steady: true, after: sweeping, delay: 2 * s}.open, kit.Options{SteadyClock: true, Late: s, LockDelay: 2 * s}},
+		{"steady clock, renewal after lapse", rig{steady: true, before: revive}.open, kit.Options{SteadyClock: true, RenewAfterLapse: true}},
+		{"steady clock, snapshots", rig{steady: true, snap: true}.open, kit.Options{SteadyClock: true}},
 	}
 }

@@ -124,3 +124,20 @@ func (t *teller) token(l *Line) string {
 	}
 	return fmt.Sprintf("token %d", l.Token)
 }
+
+// Said is s as the subject of a sentence.
+func Said(s Step) string {
+	switch s.Do {
+	case Acquire:
+		return s.Who.String() + "'s acquire"
+	case Renew:
+		return s.Who.String() + "'s renewal"
+	case Release:
+		return s.Who.String() + "'s release"
+	case Get:
+		return "the question who holds it"
+	case Delete:
+		return "the deletion"
+	}
+	return "the " + s.Do.String()
+}

@@ -74,7 +74,8 @@ func (e *PanicError) Unwrap() error {
 // answers: a grant begins a tenure, or goes on with it, and holds for the TTL
 // that it names, never for less than before; a release or deletion ends it, and
 // so does the answer that it lapsed or was lost, or that nobody holds the lease;
-// after a restart a tenure holds for its largest TTL again. That is the least
+// after a restart a tenure holds for its largest TTL again, unless the store's clock
+// goes on. That is the least
 // that a correct store keeps to. Whoever acts as leader must do so within it,
 // and whatever another grant does before its end is harm done.
 //
@@ -160,6 +161,9 @@ func (o *OpaqueStore) Crash(now Clocks) { o.guard(func() { o.moveTo(now) }) }
 // Restart starts the next process.
 func (o *OpaqueStore) Restart(s *StoreState, now Clocks) {
 	o.guard(func() { o.live.Restart() })
+	if o.promise.SteadyClock {
+		return // the next request finds how long it was down
+	}
 	o.read = now.Boot
 	s.Record = lease.Restore(s.Durable, now.Boot)
 }

@@ -339,6 +339,46 @@ func TestAPanicIsAViolationAndTold(t *testing.T) {
 	}
 }
 
+// unshaken is a store to which a restart is nothing.
+type unshaken struct{ sim.Live }
+
+func (unshaken) Restart() {}
+
+// A tenure ends on time also while the store is down, and is not back with it.
+func TestASteadyClockGoesOnWhileTheStoreIsDown(t *testing.T) {
+	store := sim.NewOpaqueStore(func() sim.Live { return unshaken{live(lease.MemoryOptions{}, nil)()} }, model.Promise{SteadyClock: true})
+	defer store.Close()
+	subject, trace := sim.Builtin(), &sim.Trace{}
+	subject.Store = store
+	s := sim.Schedule{Config: sim.Config{Clients: 1, Lease: lease.Config{TTL: 10 * time.Second}}, Actions: []sim.Action{
+		{ID: 1, Kind: sim.Acquire, Who: sim.RawNode(0), TTL: 10 * time.Second},
+		{ID: 2, Kind: sim.Deliver, Msg: model.Msg{Action: 1}},
+		{ID: 3, Kind: sim.Advance, D: 4 * time.Second},
+		{ID: 4, Kind: sim.Crash, Who: sim.StoreNode},
+		{ID: 5, Kind: sim.Advance, D: 7 * time.Second},
+		{ID: 6, Kind: sim.Restart, Who: sim.StoreNode},
+		{ID: 7, Kind: sim.Acquire, Who: sim.RawNode(1), TTL: 10 * time.Second},
+		{ID: 8, Kind: sim.Deliver, Msg: model.Msg{Action: 7}},
+	}}
+	if r := s.Run(subject, sim.Options{Monitor: true, Trace: trace}); r.Violated != 0 {
+		t.Errorf("violated %v", r.Violated)
+	}
+	var lapsed, back, granted bool
+	for _, e := range trace.Events {
+		switch e.Kind {
+		case model.KindLapse:
+			lapsed = e.At == int64(10*time.Second) && e.Local == e.At
+		case model.KindRestart:
+			back = e.At == int64(11*time.Second) && e.Holder == model.Owner{}
+		case model.KindHandle:
+			granted = e.Code == model.CodeGranted && e.Token == 2 && e.Local == int64(11*time.Second)
+		}
+	}
+	if !lapsed || !back || !granted {
+		t.Errorf("lapsed on time %t, back with nothing %t, granted to another then %t", lapsed, back, granted)
+	}
+}
+
 func TestAnOpaqueStoreIsNotExplored(t *testing.T) {
 	o := explore.Default()
 	o.Subject.Store = sim.NewOpaqueStore(live(lease.MemoryOptions{}, nil), model.Promise{})

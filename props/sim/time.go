@@ -63,7 +63,7 @@ func (w *World) next(end int64, rates *[model.MaxNodes]int32) (at int64, who mod
 			}
 		}
 	}
-	if w.tenure.running && !w.nodes[StoreNode].crashed {
+	if w.tenure.running && (w.setup.steady || !w.nodes[StoreNode].crashed) {
 		now := w.nodes[StoreNode].clocks()
 		_, _, ends, running := s.Store.Tenure(&w.store, now)
 		left := int64(ends - now.Boot)

@@ -75,6 +75,7 @@ type frame struct {
 type setup struct {
 	subject  Subject
 	opaque   Opaque // the subject's store, if it is
+	steady   bool   // the store's clock goes on while it is down
 	cfg      Config
 	opts     Options
 	delay    time.Duration
@@ -139,7 +140,7 @@ func newSetup(cfg Config, subject Subject, opts Options) *setup {
 	if opaque != nil {
 		opts.Lockstep = false // the specification knows no more of it than the observer
 	}
-	return &setup{subject: subject, opaque: opaque, cfg: cfg, opts: opts, delay: cfg.Lease.LockDelay,
+	return &setup{subject: subject, opaque: opaque, steady: subject.Promise().SteadyClock, cfg: cfg, opts: opts, delay: cfg.Lease.LockDelay,
 		driftPPB: uint64(math.Round(cfg.Lease.MaxDriftRate * 1e9))}
 }
 
@@ -169,7 +170,7 @@ func (w *World) begin(s *setup) {
 		}
 		if s.opaque != nil {
 			p := s.opaque.Promise()
-			mc.Rising, mc.Revival = p.Tokens == model.TokensRising, p.Revival()
+			mc.Rising, mc.Revival, mc.SteadyClock = p.Tokens == model.TokensRising, p.Revival(), p.SteadyClock
 			mc.LockDelay += p.Slack()
 		}
 		w.monitor = model.NewMonitor(mc)
@@ -494,7 +495,9 @@ func (w *World) restart(who model.Node, n *node) {
 	s := w.setup.subject
 	n.crashed = false
 	n.boots++
-	n.origin, n.lost = n.elapsed, 0
+	if who != StoreNode || !w.setup.steady {
+		n.origin, n.lost = n.elapsed, 0
+	}
 	e := model.Event{Kind: model.KindRestart, Node: who, Value: int64(n.boots)}
 	switch who {
 	case StoreNode:

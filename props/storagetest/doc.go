@@ -19,6 +19,10 @@
 // round of a race then convicts, and the quick mode has some hundreds of rounds.
 // A storage that does neither, such as one of two locked sections in one
 // process, one to compare and one to write, was convicted in 8 of 16,000 rounds:
-// it may pass. What no run shows, a review must: the comparison and the write
-// belong under one lock, in one statement or in one transaction.
+// it may pass. Nor are two processes of a storage ever run at once: one that
+// keeps the highest token in its own memory, in front of a database that it
+// shares, passes if it finds it again after a restart, and a second process
+// would admit what the first one bars. What no run shows, a review must: the
+// comparison and the write belong under one lock, in one statement or in one
+// transaction.
 package storagetest

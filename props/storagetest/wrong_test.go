@@ -46,6 +46,21 @@ func TestWrongStoragesAreConvicted(t *testing.T) {
 	}
 }
 
+// Where nothing can be read, what lands under a stale token is all there is to
+// see.
+func TestAStorageThatCannotBeReadIsConvictedByWhatLands(t *testing.T) {
+	for _, w := range mutant.WrongStorages() {
+		if w.Name != "checks-then-writes" {
+			continue
+		}
+		for _, c := range Checks(w.Open, Options{NoRead: true}, effort) {
+			if c.Name == w.Convicted && c.Run().Failure == nil {
+				t.Errorf("%s did not convict it", c.Name)
+			}
+		}
+	}
+}
+
 func TestWrongStoragesSayWhatTheyAre(t *testing.T) {
 	names := map[string]bool{}
 	for _, w := range mutant.WrongStorages() {

@@ -14,18 +14,22 @@ const explorePart = 20 // of a hundred calls
 // passages of time and restarts, as far as the budget goes.
 func Exploration(open script.Open, o kit.Options, e kit.Effort) kit.Check {
 	return kit.Check{Name: "explore", Run: func() kit.Outcome {
-		return Explore(context.Background(), open, o, script.ExploreOptions{Depth: 64, MaxCalls: o.Budget(e, explorePart)})
+		return explore(context.Background(), open, o, script.ExploreOptions{Depth: 64, MaxCalls: o.Budget(e, explorePart)})
 	}}
 }
 
 // Explore plays every sequence of steps that x allows. The first failure is by
 // a shortest sequence.
-func Explore(ctx context.Context, open script.Open, o kit.Options, x script.ExploreOptions) (out kit.Outcome) {
+func Explore(ctx context.Context, open script.Open, o kit.Options, x script.ExploreOptions) kit.Outcome {
+	return watched(open, func(open script.Open) kit.Outcome { return explore(ctx, open, o, x) })
+}
+
+func explore(ctx context.Context, open script.Open, o kit.Options, x script.ExploreOptions) (out kit.Outcome) {
 	err := kit.Attempt(func() {
 		found := script.Explore(ctx, open, o, x)
 		switch {
 		case found.Failure != nil:
-			out = kit.Outcome{Failure: failure(*found.Failure)}
+			out = hinted(o, kit.Outcome{Failure: failure(*found.Failure)})
 		case found.Unfaithful != nil:
 			out = kit.Outcome{Unknown: fmt.Sprintf("Snapshot and Restore do not keep all of the store's state: put back into a snapshot it answers otherwise than after %v", found.Unfaithful)}
 		case found.Depth == 0:

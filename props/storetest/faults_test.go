@@ -11,6 +11,8 @@ import (
 const (
 	ns  = time.Nanosecond
 	sec = time.Second
+
+	month = 30 * 24 * time.Hour
 )
 
 // faults are one for each check.
@@ -24,6 +26,7 @@ func faults() []fault {
 	}
 	delay := 5 * sec
 	withDelay := kit.Options{LockDelay: delay}
+	steady, steadyDelay := kit.Options{SteadyClock: true}, kit.Options{SteadyClock: true, LockDelay: delay}
 	expire := func(r row) row { r.Expires = 0; return r }
 	restored := func(f func(old, r row, now time.Duration) row) func(row, time.Duration) row {
 		return func(old row, now time.Duration) row { return f(old, lease.Restore(old.Durable, now), now) }
@@ -61,6 +64,40 @@ func faults() []fault {
 			if before.Token == r.Token {
 				r.Token++
 				rep.Token++
+			}
+			return r
+		})},
+		{name: "the highest token is that of the highest text", check: "rules/next-token-over-many-turns", handle: after(acq, lease.CodeGranted, func(_ time.Duration, before, r row, rep *lease.Reply) row {
+			if before.Token == 10 && r.Token == 11 {
+				r.Token, rep.Token = 10, 10
+			}
+			return r
+		})},
+		{name: "tokens have 8 bits", check: "rules/next-token-over-many-turns", handle: after(acq, lease.CodeGranted, func(_ time.Duration, before, r row, rep *lease.Reply) row {
+			if r.Token == 256 {
+				r.Token, rep.Token = 1, 1
+			}
+			return r
+		})},
+		{name: "a free row is purged after a month", check: "rules/next-token-weeks-after-a-release", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status == lease.Free && r.Token > 0 && now-r.Expires > month {
+				r = row{}
+			}
+			r, rep := r.Handle(now, 0, q)
+			if rep.Code == lease.CodeReleased {
+				r.Expires = now
+			}
+			return r, rep
+		}},
+		{name: "a lapsed row is purged after a month", check: "rules/next-token-weeks-after-a-lapse", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status != lease.Free && now-r.Expires > month {
+				r = row{}
+			}
+			return r.Handle(now, 0, q)
+		}},
+		{name: "milliseconds have 32 bits", check: "rules/held-until-the-last-nanosecond-of-weeks", handle: after(acq, lease.CodeGranted, func(now time.Duration, _, r row, rep *lease.Reply) row {
+			if rep.TTL == r.TTL {
+				r.Expires = now + rep.TTL%(1<<32*time.Millisecond)
 			}
 			return r
 		})},
@@ -400,6 +437,38 @@ func faults() []fault {
 			}
 		}},
 
+		// Restarts with a clock that goes on. A store that keeps no instants
+		// loses them, or starts TTLs anew.
+		{name: "a restart loses a nanosecond", check: "restarts/a-tenure-is-held-for-the-rest-of-its-ttl", o: steady, restart: func(old row, _ time.Duration) row {
+			old.Expires -= 2
+			return old
+		}},
+		{name: "a restart starts the TTL anew", check: "restarts/a-tenure-ends-as-if-there-had-been-none", o: steady, restart: func(old row, now time.Duration) row { return lease.Restore(old.Durable, now) }},
+		{name: "a restart revives what nobody was told of", check: "restarts/a-tenure-that-has-run-out-is-over", o: steady, restart: func(old row, now time.Duration) row {
+			if old.Expires <= now {
+				return lease.Restore(old.Durable, now)
+			}
+			return old
+		}},
+		{name: "a restart ends a lock delay", check: "restarts/a-lock-delay-goes-on", o: steadyDelay, delay: delay, restart: func(old row, now time.Duration) row {
+			if old.Status == lease.Lapsed {
+				old.Status = lease.Free
+			}
+			return old
+		}},
+		{name: "a restart starts a lock delay anew", check: "restarts/a-lock-delay-is-not-started-anew", o: steadyDelay, delay: delay, restart: func(old row, now time.Duration) row {
+			if old.Status == lease.Lapsed {
+				old.Expires = now
+			}
+			return old
+		}},
+		{name: "a restart frees what has run for a while", check: "restarts/two-in-a-row-are-as-none", o: steady, restart: func(old row, now time.Duration) row {
+			if left := old.Expires - now; left < old.TTL {
+				old.Status = lease.Free
+			}
+			return old
+		}},
+
 		// Deletions.
 		{name: "delete does nothing", check: "delete/frees-at-once", delete: func(r row) row { return r }},
 		{name: "delete resets the counter", check: "delete/next-token", delete: func(row) row { return row{} }},
@@ -472,6 +541,18 @@ func faults() []fault {
 		{name: "holders compare without nonces", check: "malformed/holder-with-another-nonce", handle: sameHolder(func(a, b lease.Holder) bool { return a.Node == b.Node && a.Seq == b.Seq })},
 		{name: "nonces are floating point", check: "malformed/holder-with-a-nonce-of-64-bits", handle: sameHolder(func(a, b lease.Holder) bool {
 			return a.Node == b.Node && a.Seq == b.Seq && float64(a.Nonce) == float64(b.Nonce)
+		})},
+		{name: "nonces have 32 bits", check: "malformed/holder-with-a-nonce-of-other-upper-32-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Seq == b.Seq && uint32(a.Nonce) == uint32(b.Nonce)
+		})},
+		{name: "sequence numbers have 8 bits", check: "malformed/holder-with-a-sequence-number-above-8-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Nonce == b.Nonce && uint8(a.Seq) == uint8(b.Seq)
+		})},
+		{name: "sequence numbers have 16 bits", check: "malformed/holder-with-a-sequence-number-above-16-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Nonce == b.Nonce && uint16(a.Seq) == uint16(b.Seq)
+		})},
+		{name: "sequence numbers have 32 bits", check: "malformed/holder-with-a-sequence-number-above-32-bits", handle: sameHolder(func(a, b lease.Holder) bool {
+			return a.Node == b.Node && a.Nonce == b.Nonce && uint32(a.Seq) == uint32(b.Seq)
 		})},
 		{name: "TTLs wrap around", check: "malformed/acquire-for-the-largest-ttl", handle: after(acq, lease.CodeGranted, func(now time.Duration, _, r row, rep *lease.Reply) row {
 			r.Expires = now + rep.TTL

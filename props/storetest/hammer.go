@@ -19,8 +19,8 @@ import (
 
 // hammer calls one store from several goroutines at once, round by round, each
 // round on leases of its own. Time stands still while anybody is inside the
-// store: whether it reads its clock before or after it takes its lock is its
-// own affair, and every answer has an exact instant.
+// store, but for raceOver: whether it reads its clock before or after it takes
+// its lock is its own affair, and every answer has an exact instant.
 type hammer struct {
 	open  script.Open
 	lab   *kit.Lab[lease.Store]
@@ -40,6 +40,11 @@ type hammer struct {
 	// judged says that the round shows something in spite of calls whose
 	// outcome is unknown.
 	judged bool
+	// chains are calls of callers at work, each of whom makes one after the other.
+	chains [][]*call
+	// history is what is being recorded instead of calls; nil: nothing.
+	history  *recording
+	panicked atomic.Pointer[panicError] // first
 }
 
 func newHammer(open script.Open, o kit.Options, seed uint64) *hammer {
@@ -52,6 +57,7 @@ func newHammer(open script.Open, o kit.Options, seed uint64) *hammer {
 func (h *hammer) boot() {
 	h.close()
 	h.lab = kit.NewLab(h.open, func(c clock.Clock) clock.Clock { return gatedClock{c, &h.gate} })
+	h.lab.Tell(h.stuck)
 	h.store = h.lab.Thing()
 	h.o = h.o.For(h.store)
 	h.ttl = wholeTTL(h.o, 10*time.Second)
@@ -133,14 +139,19 @@ func (h *hammer) release(g *call) *call {
 // make makes a call, as a caller that was counted in.
 func (h *hammer) make(c *call) {
 	c.from = h.step.Add(1)
-	switch c.op {
-	case lease.OpAcquire:
-		c.grant, c.err = h.store.Acquire(h.ctx, c.resource, c.holder, c.ttl)
-	case lease.OpRenew:
-		c.grant, c.err = h.store.Renew(h.ctx, c.resource, c.holder, c.token, c.ttl)
-	case lease.OpRelease:
-		c.err = h.store.Release(h.ctx, c.resource, c.holder, c.token)
-	}
+	var grant lease.Grant
+	c.err = h.call(func() (err error) {
+		switch c.op {
+		case lease.OpAcquire:
+			grant, err = h.store.Acquire(h.ctx, c.resource, c.holder, c.ttl)
+		case lease.OpRenew:
+			grant, err = h.store.Renew(h.ctx, c.resource, c.holder, c.token, c.ttl)
+		case lease.OpRelease:
+			err = h.store.Release(h.ctx, c.resource, c.holder, c.token)
+		}
+		return err
+	})
+	c.grant = grant
 	c.to = h.step.Add(1)
 }
 
@@ -152,18 +163,30 @@ func (h *hammer) alone(c *call) *call {
 }
 
 // race makes calls at once.
-func (h *hammer) race(calls ...*call) {
-	h.calls = append(h.calls, calls...)
-	fs := make([]func(), len(calls))
-	for i, c := range calls {
-		fs[i] = func() { h.make(c) }
-	}
-	h.together(fs...)
+func (h *hammer) race(calls ...*call) { h.together(h.makes(calls)...) }
+
+// raceOver makes calls at once, and lets d pass when all of them have come to
+// their first look at the clock: some see the time before, and some after.
+func (h *hammer) raceOver(d time.Duration, why string, calls ...*call) {
+	h.together(append(h.makes(calls), func() {
+		h.gate.pass()
+		h.story = append(h.story, note{h.step.Add(1), fmt.Sprintf("%v pass: %s", d, why)})
+		h.lab.Clock().Advance(d)
+	})...)
+	h.lab.Settle()
 }
 
-// together runs callers, none of which begins before all are there. A panic of
-// the store's is left to end the process, with the stack of where it happened;
-// only one of [kit.Env.Fatal] is handed on.
+func (h *hammer) makes(calls []*call) (fs []func()) {
+	h.calls = append(h.calls, calls...)
+	for _, c := range calls {
+		fs = append(fs, func() { h.make(c) })
+	}
+	return fs
+}
+
+// together runs callers, none of which begins before all are there. What ends
+// one of them, a panic of the store or [kit.Env.Fatal], is handed on when all are
+// back.
 func (h *hammer) together(callers ...func()) {
 	// The scheduler has its own mind about which goroutine to run first, and
 	// would hardly ever change it.
@@ -189,6 +212,9 @@ func (h *hammer) together(callers ...func()) {
 	wg.Wait()
 	if err := setup.Load(); err != nil {
 		panic(err)
+	}
+	if p := h.panicked.Load(); p != nil {
+		panic(p)
 	}
 }
 
@@ -239,16 +265,8 @@ type game struct {
 const least = 16
 
 // run plays rounds until a number of calls was made.
-func (g game) run(open script.Open, o kit.Options, budget int, seed uint64) (out kit.Outcome) {
-	err := kit.Attempt(func() {
-		h := newHammer(open, o, seed)
-		defer h.close()
-		out = g.rounds(h, budget)
-	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
+func (g game) run(open script.Open, o kit.Options, budget int, seed uint64) kit.Outcome {
+	return newHammer(open, o, seed).run(func(h *hammer) kit.Outcome { return g.rounds(h, budget) })
 }
 
 func (g game) rounds(h *hammer, budget int) kit.Outcome {

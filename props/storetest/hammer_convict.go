@@ -89,14 +89,22 @@ func tellHistory(h *linearizability.History, bad int64) []string {
 		times[i] = time.Duration(h.Events[op.Call].Time - h.Events[0].Time).String()
 		width = max(width, utf8.RuneCountInString(times[i]))
 	}
+	// A history made smaller has left out answers; one that is told for a call
+	// without any has none left out.
+	open := "(answer does not matter)"
+	if slices.ContainsFunc(ops, func(op linearizability.Op) bool { return op.Return < 0 && h.Events[op.Call].Index == bad }) {
+		open = "never returned"
+	}
 	lines := make([]storyLine, len(ops))
 	for i, op := range ops {
 		l := &lines[i]
-		l.at, l.did, l.got = int64(op.Call)+1, fmt.Sprintf("at %-*s  %s", width, times[i], askedIn(&h.Events[op.Call])), "(answer does not matter)"
+		l.at, l.did, l.got = int64(op.Call)+1, fmt.Sprintf("at %-*s  %s", width, times[i], askedIn(&h.Events[op.Call])), open
+		last := &h.Events[op.Call]
 		if op.Return >= 0 {
-			e := &h.Events[op.Return]
-			l.until, l.got, l.bad = int64(op.Return)+1, answeredIn(e), e.Index == bad
+			last = &h.Events[op.Return]
+			l.until, l.got = int64(op.Return)+1, answeredIn(last)
 		}
+		l.bad = last.Index == bad
 	}
 	return layOut(lines, 0)
 }
@@ -119,7 +127,10 @@ func answeredIn(e *linearizability.Event) string {
 	holder := nameIn(e, "holder")
 	switch {
 	case e.Type == linearizability.Info:
-		return "error: " + clip(word(e, "error"))
+		if says := word(e, "error"); !strings.HasPrefix(says, "panic: ") {
+			return "error: " + clip(says)
+		}
+		return word(e, "error")
 	case e.Type == linearizability.Fail && holder != "":
 		return "refused: held by " + holder
 	case e.Type == linearizability.Fail:

@@ -146,7 +146,7 @@ func TestEachFlawIsConvictedInItsWords(t *testing.T) {
 		{"tokens fall", "tokens-rise", "had been granted to"},
 		{"a grant is forgotten", "one-of-many-acquires-wins", "were both granted the lease"},
 		{"renews what has lapsed", "renew-against-takeover", "a's tenure was renewed after its lapse"},
-		{"renews anything", "renew-against-takeover", "at one instant a's tenure was renewed, and"},
+		{"renews anything", "renew-against-takeover", "a's tenure was renewed, and"},
 		{"renews too short", "renew-against-takeover", "a's renewal was refused 1ns before the lapse"},
 		{"releases twice", "release-against-acquire", "one tenure was released twice"},
 		{"refuses releases", "release-against-acquire", "a had the lease, and could not release it"},

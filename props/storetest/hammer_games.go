@@ -29,8 +29,9 @@ var games = [...]game{
 			"a retry after a timeout is no new ownership.",
 		readAcquire, (*hammer).retryInFlight},
 	{"renew-against-takeover",
-		"A renewal and the acquires of others at the instant of the lapse: at most one of them gets the lease. " +
-			"A tenure is held until its TTL has run out, and not at that instant any more.",
+		"A renewal and the acquires of others around the instant of the lapse: at most one of them gets the lease. " +
+			"A tenure is held until its TTL has run out, and not at that instant any more. " +
+			"Whoever takes a lease that had lapsed when it looked must make sure that it was not renewed since.",
 		readRenew, (*hammer).renewAgainstTakeover},
 	{"release-against-acquire",
 		"A release ends a tenure once, and whoever acquires while it is under way is refused or gets the lease under a new token.",
@@ -173,16 +174,24 @@ func (h *hammer) renewAgainstTakeover() *breach {
 	if g := a.grant.TTL; g > 0 {
 		sure = min(sure, g)
 	}
-	lapsed := h.round/4%2 == 0
-	if lapsed {
-		h.advance(h.ttl+h.o.Late+h.o.LockDelay, "a's tenure has lapsed"+h.with())
-	} else {
-		h.advance(sure-1, "a's tenure lapses in 1ns")
-	}
 	renewal := h.renew(a)
 	acquires := []*call{h.acquire(a.resource, h.candidate("b"))}
 	if h.round%2 == 0 {
 		acquires = append(acquires, h.acquire(a.resource, h.candidate("c")))
+	}
+	lapsed := h.round/4%2 == 0
+	switch rest := h.ttl - sure + 1 + h.o.Late + h.o.LockDelay; {
+	case lapsed && h.round/8%2 == 0 && rest < sure:
+		h.advance(sure-1, "a's tenure lapses in 1ns")
+		h.raceOver(rest, "a's tenure has lapsed"+h.with(), append(acquires, renewal)...)
+		if renewal.ok() && renewal.grant.TTL <= rest {
+			return nil // which may have lapsed by now, too
+		}
+		return h.oneAtMost(a, renewal, acquires)
+	case lapsed:
+		h.advance(h.ttl+h.o.Late+h.o.LockDelay, "a's tenure has lapsed"+h.with())
+	default:
+		h.advance(sure-1, "a's tenure lapses in 1ns")
 	}
 	h.race(append(acquires, renewal)...)
 	for _, c := range acquires {
@@ -212,6 +221,33 @@ func (h *hammer) renewAgainstTakeover() *breach {
 		return b
 	}
 	return h.keeps(won)
+}
+
+// oneAtMost judges calls of which the lapse of a's tenure came in the midst: each
+// may be refused, and no two granted.
+func (h *hammer) oneAtMost(a, renewal *call, acquires []*call) *breach {
+	var won *call
+	for _, c := range acquires {
+		switch {
+		case !c.ok():
+		case won != nil:
+			return both(won, c)
+		case renewal.ok():
+			return c.breaks("a's tenure was renewed, and %s was granted the lease", c.who())
+		default:
+			won = c
+		}
+	}
+	switch {
+	case won != nil:
+		if b := h.rises(a, won); b != nil {
+			return b
+		}
+		return h.keeps(won)
+	case renewal.ok() && h.unsure() == nil:
+		return h.keeps(a)
+	}
+	return nil
 }
 
 // with tells what else must have passed after a TTL.
@@ -332,7 +368,9 @@ func (h *hammer) tokensRise() *breach {
 			}
 		}
 	}
+	h.chains = made
 	h.together(fs...)
+	h.chains = nil
 	h.calls = append(h.calls, slices.Concat(made...)...)
 	var grants []*call
 	until := map[*call]*call{} // the release of a grant

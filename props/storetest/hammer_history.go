@@ -32,16 +32,8 @@ const searchMemory = 16 << 20
 // hold of tokens and tenures is looked at too.
 func Linearizability(open script.Open, o kit.Options, e kit.Effort) kit.Check {
 	budget := o.Budget(e, linearizabilityPart)
-	return kit.Check{Name: "linearizability", Run: func() (out kit.Outcome) {
-		err := kit.Attempt(func() {
-			h := newHammer(open, o, e.Seed)
-			defer h.close()
-			out = h.histories(budget)
-		})
-		if err != nil {
-			return kit.Outcome{Unknown: err.Error()}
-		}
-		return out
+	return kit.Check{Name: "linearizability", Run: func() kit.Outcome {
+		return newHammer(open, o, e.Seed).run(func(h *hammer) kit.Outcome { return h.histories(budget) })
 	}}
 }
 
@@ -54,6 +46,7 @@ func (h *hammer) histories(budget int) kit.Outcome {
 		if err != nil {
 			return kit.Outcome{Unknown: err.Error()}
 		}
+		h.history = r
 		r.record()
 		hist, err := r.history()
 		if err != nil {
@@ -169,7 +162,7 @@ func newRecording(h *hammer) (*recording, error) {
 	}
 	for i := range r.clients {
 		r.clients[i] = client{
-			store: record.Store(plainStore{h.store}, r.r), get: !h.o.NoGet,
+			store: record.Store(plainStore{h}, r.r), get: !h.o.NoGet,
 			keys: r.keys, ttls: r.ttls, rng: rand.New(rand.NewPCG(h.rng.Uint64(), 0)),
 			holder: h.candidate(nodes[i]),
 		}
@@ -292,10 +285,11 @@ func (r *recording) history() (linearizability.History, error) {
 
 // plainStore is a store whose answers can be written down: what is odd about an
 // answer by itself is for the checks of the rules to tell.
-type plainStore struct{ lease.Store }
+type plainStore struct{ h *hammer }
 
 func (s plainStore) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	g, err := s.Store.Acquire(ctx, resource, holder, ttl)
+	var g lease.Grant
+	err := s.h.call(func() (err error) { g, err = s.h.store.Acquire(ctx, resource, holder, ttl); return err })
 	var held *lease.HeldError
 	var delay *lease.DelayError
 	var invalid *lease.InvalidError
@@ -303,7 +297,8 @@ func (s plainStore) Acquire(ctx context.Context, resource string, holder lease.H
 }
 
 func (s plainStore) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	g, err := s.Store.Renew(ctx, resource, holder, token, ttl)
+	var g lease.Grant
+	err := s.h.call(func() (err error) { g, err = s.h.store.Renew(ctx, resource, holder, token, ttl); return err })
 	var lapsed *lease.LapsedError
 	var lost *lease.LostError
 	var invalid *lease.InvalidError
@@ -314,7 +309,13 @@ func (s plainStore) Release(ctx context.Context, resource string, holder lease.H
 	var lapsed *lease.LapsedError
 	var lost *lease.LostError
 	var invalid *lease.InvalidError
-	return plainRefusal(s.Store.Release(ctx, resource, holder, token), &lapsed, &lost, &invalid)
+	err := s.h.call(func() error { return s.h.store.Release(ctx, resource, holder, token) })
+	return plainRefusal(err, &lapsed, &lost, &invalid)
+}
+
+func (s plainStore) Get(ctx context.Context, resource string) (seen lease.Observation, err error) {
+	err = s.h.call(func() (err error) { seen, err = s.h.store.Get(ctx, resource); return err })
+	return seen, err
 }
 
 // plainGrant is g for what its holder may count on: no longer than it asked for.
@@ -331,6 +332,9 @@ func plainRefusal(err error, refusals ...any) error {
 	for _, r := range refusals {
 		if err == nil || errors.As(err, r) {
 			return err
+		}
+		if _, ok := r.(**lease.LostError); ok && errors.Is(err, lease.ErrNotHeld) {
+			return &lease.LostError{} // in the words of the store
 		}
 	}
 	return errors.New(clip(err.Error()))

@@ -279,3 +279,33 @@ func openClockThenCheck(e kit.Env) lease.Store {
 		t.write(resource, f(now, t.read(resource)))
 	}}
 }
+
+// openTakesByToken: an acquire looks at the row, and takes the lease if nobody
+// else has taken it since. A renewal changes no token.
+func openTakesByToken(e kit.Env) lease.Store {
+	t := table{rows: map[string]row{}}
+	return mixed{
+		op: lease.OpAcquire,
+		right: tableStore{func(_ context.Context, resource string, f func(time.Duration, row) row) {
+			now := e.Clock.Now()
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.rows[resource] = f(now, t.rows[resource])
+		}},
+		wrong: tableStore{func(ctx context.Context, resource string, f func(time.Duration, row) row) {
+			for done := false; !done; {
+				old := t.read(resource)
+				new := f(e.Clock.Now(), old)
+				ctx.Err() // as a database does before the next statement
+				t.mu.Lock()
+				if cur := t.rows[resource]; cur.token == old.token && cur.holder == old.holder {
+					if new.token == old.token {
+						new.until = max(new.until, cur.until)
+					}
+					t.rows[resource], done = new, true
+				}
+				t.mu.Unlock()
+			}
+		}},
+	}
+}

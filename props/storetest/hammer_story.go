@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -47,6 +48,9 @@ func (c *call) answered() string {
 	case isHeld && !held.Holder.IsZero():
 		return fmt.Sprintf("refused: held by %s, token %d", named(held.Holder), held.Token)
 	case c.err != nil:
+		if p, ok := errors.AsType[*panicError](c.err); ok {
+			return p.Error()
+		}
 		return refusal(c.err)
 	case c.op == lease.OpAcquire:
 		return fmt.Sprintf("granted, token %d", c.grant.Token)
@@ -57,28 +61,30 @@ func (c *call) answered() string {
 }
 
 // tell is the round as a story: when each call was made and answered, in steps.
-func (h *hammer) tell(b *breach) []string {
-	first := b.at.from
-	for _, c := range h.calls {
+func (h *hammer) tell(b *breach) []string { return tellCalls(h.calls, h.story, b) }
+
+func tellCalls(calls []*call, story []note, b *breach) []string {
+	first := int64(math.MaxInt64)
+	for _, c := range calls {
 		if c.from > 0 {
 			first = min(first, c.from)
 		}
 	}
 	var lines []storyLine
-	for _, c := range h.calls {
+	for _, c := range calls {
 		switch {
 		case c.from == 0: // its caller did not get so far
 		case b.with != nil && c != b.at && !slices.Contains(b.with, c):
 		case !c.returned():
-			lines = append(lines, storyLine{at: c.from - first + 1, did: c.asked(), got: c.answered()})
+			lines = append(lines, storyLine{at: c.from - first + 1, did: c.asked(), got: c.answered(), bad: c == b.at})
 		default:
 			lines = append(lines, storyLine{c.from - first + 1, c.to - first + 1, c.asked(), c.answered(), c == b.at})
 		}
 	}
-	for _, n := range h.story {
+	for _, n := range story {
 		lines = append(lines, storyLine{at: n.at - first + 1, did: n.text})
 	}
-	return layOut(lines, len(h.calls)+len(h.story)-len(lines))
+	return layOut(lines, len(calls)+len(story)-len(lines))
 }
 
 // storyLine is a call, or something else that happened, in a story.

@@ -53,6 +53,21 @@ func tale(out kit.Outcome) string {
 	return out.Failure.What + "\n" + strings.Join(out.Failure.Story, "\n")
 }
 
+// As long as the clock stands, nothing is wrong with such a store: who renews
+// cannot when others can acquire.
+func TestATakeoverOfWhatWasRenewedMeanwhileIsConvicted(t *testing.T) {
+	for seed := range runs() {
+		for _, c := range all(openTakesByToken, kit.Options{}, kit.Effort{Seed: uint64(seed)}) {
+			out := c.Run()
+			if wrong := c.Name == "concurrency/renew-against-takeover"; wrong != (out.Failure != nil) {
+				t.Errorf("run %d: %s: %+v\n%s", seed, c.Name, out, tale(out))
+			} else if wrong && seed == 0 {
+				t.Log("\n" + tale(out))
+			}
+		}
+	}
+}
+
 func TestAStoreWhoseOperationsAreNoSingleStepIsConvicted(t *testing.T) {
 	const (
 		acquires = "concurrency/one-of-many-acquires-wins"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -55,6 +56,7 @@ func ask(open script.Open, o kit.Options, rule verdict, f func(*probe)) (out kit
 func askOn(lab *kit.Lab[lease.Store], resource string, o kit.Options, rule verdict, f func(*probe)) (out kit.Outcome) {
 	o = o.For(lab.Thing())
 	p := &probe{lab: lab, lock: resource, o: o, t: timesOf(o), rule: rule}
+	lab.Tell(p.stuck)
 	defer func() {
 		switch err := recover().(type) {
 		case nil:
@@ -86,6 +88,21 @@ func (p *probe) failure(want string) *kit.Failure {
 	last := p.lines[len(p.lines)-1]
 	what := fmt.Sprintf("%s, and the answer was \"%s\"; expected: %s", last.asked, last.answer, want)
 	return &kit.Failure{Rule: p.rule.name, Says: p.rule.says, What: what, Story: p.story(want), Read: p.rule.read, Log: p.lab.Log()}
+}
+
+// stuck tells of a call that does not return: see [kit.Watch.Tell].
+func (p *probe) stuck(within string) *kit.Failure {
+	f := &kit.Failure{Says: script.Returns, Read: "go doc fencepost/impl/lease Store", Log: p.lab.Log()}
+	told := probe{lines: slices.Clone(p.lines)}
+	if within != "" {
+		told.lines = append(told.lines, probeLine{p.at, within, ""})
+	}
+	if n := len(told.lines); n > 0 {
+		last := &told.lines[n-1]
+		f.What, last.answer = `"`+last.asked+`"`, "no answer"
+		f.Story = told.story("an answer, at once")
+	}
+	return f
 }
 
 const (
@@ -142,7 +159,9 @@ func (p *probe) call(asked string, f func() (string, error)) error {
 			p.want("an answer, or an error")
 		}
 	}()
-	said, err := f()
+	var said string
+	var err error
+	p.lab.Call(func() { said, err = f() })
 	l.answer = said
 	if err != nil {
 		l.answer = refusal(err)
@@ -204,12 +223,16 @@ func (p *probe) get(resource string) (o lease.Observation, ok bool) {
 	}
 	err := p.call(asked, func() (said string, err error) {
 		o, err = p.lab.Thing().Get(context.Background(), p.known(resource))
-		if o.Holder.IsZero() {
-			return "nobody", err
-		}
-		return fmt.Sprintf("%s under token %d", who(o.Holder), o.Token), err
+		return observed(o), err
 	})
 	return o, err == nil
+}
+
+func observed(o lease.Observation) string {
+	if o.Holder.IsZero() {
+		return "nobody"
+	}
+	return fmt.Sprintf("%s under token %d", who(o.Holder), o.Token)
 }
 
 func (p *probe) advance(d time.Duration) {

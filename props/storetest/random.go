@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"fencepost/impl/lease"
@@ -105,7 +104,7 @@ func harmOf(v model.Invariant) harm {
 // The schedules are those of e.Seed, and as many as the options' Calls allow.
 // The options must be valid: [kit.Options.Validate].
 func Random(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
-	batch := sync.OnceValue(func() randomBatch { return runRandom(open, o, e) })
+	batch := once(func() randomBatch { return runRandom(open, o, e) })
 	var checks []kit.Check
 	for _, h := range harms {
 		checks = append(checks, kit.Check{Name: h.check(), Run: func() kit.Outcome { return batch().outcome(h) }})
@@ -185,25 +184,6 @@ func (r frugal) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 	return out
 }
 
-// process is a lab as a World drives it, for one run.
-type process struct {
-	*kit.Lab[lease.Store]
-	w        *simulated
-	resource string
-}
-
-// Store counts, as it is asked for once for each call.
-func (p process) Store() lease.Store {
-	p.w.calls++
-	return p.Thing()
-}
-
-// Resource is the run's own.
-func (p process) Resource() string { return p.resource }
-
-// Close leaves the store to the next run.
-func (p process) Close() { p.w.idle = true }
-
 // newSimulated looks at a store to see what it can do.
 func newSimulated(open script.Open, o kit.Options) *simulated {
 	w := &simulated{open: open, most: randomRuns, lab: newLab(open, o), idle: true}
@@ -215,13 +195,17 @@ func newSimulated(open script.Open, o kit.Options) *simulated {
 			w.lab, w.runs = newLab(open, o), 0
 		}
 		w.runs, w.idle = w.runs+1, false
-		return process{w.lab, w, fmt.Sprintf("leader-%d", w.runs)}
+		return newProcess(w, fmt.Sprintf("leader-%d", w.runs))
 	}, w.o.Promise())
 	w.subject = sim.Subject{Name: sim.SubjectExternal, Store: w.store, Client: frugal{}, Storage: sim.Storage{}}
 	return w
 }
 
-func newLab(open script.Open, o kit.Options) *kit.Lab[lease.Store] { return kit.NewLab(open, nil) }
+func newLab(open script.Open, o kit.Options) *kit.Lab[lease.Store] {
+	lab := kit.NewLab(open, nil)
+	lab.SteadyClock(o.SteadyClock)
+	return lab
+}
 
 // close ends the latest run and its store.
 func (w *simulated) close() {
@@ -398,7 +382,11 @@ func (w *simulated) amongOthers(f *judge.Failure, e kit.Effort) *kit.Failure {
 
 // shorten makes f as short as limit calls allow, and tells it.
 func (w *simulated) shorten(f *judge.Failure, limit int) *kit.Failure {
-	s := f.MinimizeWhile(w.subject, harmful, func() bool { return w.calls < limit })
+	s := f.MinimizeWithin(w.subject, harmful, func(s *sim.Schedule) bool {
+		// What the store promises stays, or its right answers would be held
+		// against it.
+		return w.calls < limit && s.Config.Lease.LockDelay == w.o.LockDelay && s.Config.Lease.TTL >= w.shortest()
+	})
 	if r := judge.Run(s, w.subject, harmful); r.Violated.Has(f.Result.First.Invariant) {
 		return w.failure(s, r.First)
 	}

@@ -13,6 +13,7 @@ import (
 	"fencepost/model"
 	"fencepost/props/judge"
 	"fencepost/props/kit"
+	"fencepost/props/mutant"
 	"fencepost/props/script"
 	"fencepost/props/sim"
 )
@@ -143,6 +144,8 @@ func wrongInTime() map[string]struct {
 			return r, rep
 		}}, owned | history},
 		"a restart forgets the counter": {fault{restart: func(lease.Record, time.Duration) lease.Record { return lease.Record{} }}, tokens | owned},
+		"a restart ends what goes on":   {fault{o: kit.Options{SteadyClock: true}, restart: func(r lease.Record, now time.Duration) lease.Record { r.Expires = min(r.Expires, now); return r }}, owned | history},
+		"a restart starts the TTL anew": {fault{o: kit.Options{SteadyClock: true}, restart: func(r lease.Record, now time.Duration) lease.Record { return lease.Restore(r.Durable, now) }}, tokens | history | model.SetOf(model.Availability)},
 		"a restart frees":               {fault{restart: func(r lease.Record, _ time.Duration) lease.Record { return r.Delete() }}, owned | history},
 	}
 }
@@ -177,7 +180,11 @@ func TestAStoreThatDoesHarmIsConvictedInTheQuickMode(t *testing.T) {
 				if again.Failure == nil || again.Failure.What != f.What || again.Failure.File.Name != f.File.Name {
 					t.Errorf("%s: replayed: %+v", c.Name, again)
 				}
-				if right := Replay(opened(rightStore), w.f.o, f.File.Name, f.File.Data); right.Covered == "" {
+				rightly := opened(rightStore)
+				if w.f.o.SteadyClock {
+					rightly = steadily(nil, 0)
+				}
+				if right := Replay(rightly, w.f.o, f.File.Name, f.File.Data); right.Covered == "" {
 					t.Errorf("%s: replayed with a right store: %+v", c.Name, right)
 				}
 				if os.Getenv("FENCEPOST_SHOW") != "" {
@@ -390,5 +397,30 @@ func TestStoresThatAreRightInTheirOwnWayPassRandomSchedules(t *testing.T) {
 		if w.store.Close(); !failed {
 			t.Errorf("%s: nobody minds", name)
 		}
+	}
+}
+
+// A schedule without the lock delay that the store has would show it refusing
+// what it is right to refuse, and could not be replayed.
+func TestShorteningKeepsToWhatTheOptionsSay(t *testing.T) {
+	o := kit.Options{LockDelay: 8 * time.Second, MinTTL: 3 * time.Second}
+	var failure *kit.Failure
+	for _, c := range Random(mutant.RightStore(2*time.Second), o, kit.Effort{Seed: 1}) {
+		if f := c.Run().Failure; f != nil {
+			failure = f
+		}
+	}
+	if failure == nil || failure.File == nil {
+		t.Fatalf("a lock delay of 2s passes for one of 8s: %v", failure)
+	}
+	s, err := sim.ReadSchedule(bytes.NewReader(failure.File.Data), failure.File.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Config.Lease.LockDelay != o.LockDelay || s.Config.Lease.TTL < o.MinTTL {
+		t.Errorf("shortened to %+v", s.Config.Lease)
+	}
+	if out := Replay(mutant.RightStore(2*time.Second), o, failure.File.Name, failure.File.Data); out.Failure == nil {
+		t.Errorf("it does not replay: %+v", out)
 	}
 }

@@ -11,7 +11,11 @@ import (
 // Replay judges the store by a counterexample that an earlier run has left,
 // as found in the File of a failure. It is unknown whether a file holds that
 // cannot be read.
-func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
+func Replay(open script.Open, o kit.Options, path string, data []byte) kit.Outcome {
+	return watched(open, func(open script.Open) kit.Outcome { return replay(open, o, path, data) })
+}
+
+func replay(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
 	if isSchedule(data) {
 		return replaySchedule(open, o, path, data)
 	}
@@ -21,7 +25,7 @@ func Replay(open script.Open, o kit.Options, path string, data []byte) (out kit.
 	}
 	err = kit.Attempt(func() {
 		if r := script.Run(open, o, c.Steps); r.Breach != nil {
-			out = kit.Outcome{Failure: failure(r)}
+			out = hinted(o, kit.Outcome{Failure: failure(r)})
 		}
 	})
 	if err != nil {

@@ -141,6 +141,36 @@ func upTo(unit time.Duration) func(time.Duration) time.Duration {
 	}
 }
 
+// steadily is a right store on a clock that goes on, which keeps its expiries as
+// instants.
+func steadily(handle func(time.Duration, row, lease.Request) (row, lease.Reply), delay time.Duration) script.Open {
+	return fault{handle: handle, delay: delay, restart: asItWas}.open()
+}
+
+func asItWas(old row, _ time.Duration) row { return old }
+
+// revives lets the last holder renew what nobody took.
+var revives = on(lease.OpRenew, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+	if r.Status != lease.Free && q.Holder == r.Holder && q.Token == r.Token && q.TTL > 0 {
+		r.Status, r.Expires = lease.Running, max(r.Expires, now+1)
+	}
+	return r.Handle(now, 0, q)
+})
+
+// overdue keeps leases for three seconds longer than it says, and then has a
+// lock delay of two.
+func overdue(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+	ttl := q.TTL
+	if ttl > 0 && ttl < 1<<62 {
+		q.TTL += 3 * time.Second
+	}
+	next, rep := r.Handle(now, 2*time.Second, q)
+	if rep.Code == lease.CodeGranted {
+		rep.TTL = ttl
+	}
+	return next, rep
+}
+
 // plain hides Delete and Watch.
 type plain struct{ lease.Store }
 
@@ -184,13 +214,8 @@ func variants() map[string]struct {
 		}), kit.Options{Granularity: 1500 * time.Millisecond, MinTTL: 700 * time.Millisecond}},
 		"days": {shape(24*time.Hour, func(s *shaped) { s.ttl = upTo(24 * time.Hour) }),
 			kit.Options{Granularity: 24 * time.Hour, MinTTL: 24 * time.Hour, LockDelay: 24 * time.Hour, Late: 24 * time.Hour}},
-		"caps TTLs": {shape(0, func(s *shaped) { s.ttl = func(d time.Duration) time.Duration { return min(d, 15*time.Second) } }), kit.Options{}},
-		"renews lapsed": {fault{handle: on(lease.OpRenew, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
-			if r.Status != lease.Free && q.Holder == r.Holder && q.Token == r.Token && q.TTL > 0 {
-				r.Status, r.Expires = lease.Running, max(r.Expires, now+1)
-			}
-			return r.Handle(now, 0, q)
-		})}.open(), kit.Options{RenewAfterLapse: true}},
+		"caps TTLs":           {shape(0, func(s *shaped) { s.ttl = func(d time.Duration) time.Duration { return min(d, 15*time.Second) } }), kit.Options{}},
+		"renews lapsed":       {fault{handle: revives}.open(), kit.Options{RenewAfterLapse: true}},
 		"rising tokens":       {shape(0, func(s *shaped) { s.token = 17 }), kit.Options{Tokens: model.TokensRising}},
 		"next, said rising":   {memory, kit.Options{Tokens: model.TokensRising}},
 		"terse":               {shape(0, func(s *shaped) { s.terse = true }), kit.Options{Terse: true}},
@@ -198,6 +223,10 @@ func variants() map[string]struct {
 		"no get":              {memory, kit.Options{NoGet: true}},
 		"no delete, no watch": {func(e kit.Env) lease.Store { return plain{right(0)(e)} }, kit.Options{}},
 		"may renew lapsed":    {memory, kit.Options{RenewAfterLapse: true}},
+		"steady clock":        {steadily(nil, 0), kit.Options{SteadyClock: true}},
+		"steady, lock delay":  {steadily(nil, 5*time.Second), kit.Options{SteadyClock: true, LockDelay: 5 * time.Second}},
+		"steady, late, delay": {steadily(overdue, 0), kit.Options{SteadyClock: true, Late: 3 * time.Second, LockDelay: 2 * time.Second}},
+		"steady, renews":      {steadily(revives, 0), kit.Options{SteadyClock: true, RenewAfterLapse: true}},
 		"functions":           {func(e kit.Env) lease.Store { return functions(right(0)(e)).Store() }, kit.Options{}},
 	}
 }

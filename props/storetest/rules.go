@@ -3,7 +3,6 @@ package storetest
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"fencepost/model"
 	"fencepost/props/kit"
@@ -26,9 +25,11 @@ type rule struct {
 type need uint8
 
 const (
-	restarts  need = 1 << iota // the store outlives its process
-	aDelay                     // there is a lock delay
-	noRenewal                  // a lapsed tenure cannot be renewed
+	restarts    need = 1 << iota // the store outlives its process
+	aDelay                       // there is a lock delay
+	newClock                     // its clock starts anew with each process
+	steadyClock                  // its clock goes on over a restart
+	noRenewal                    // a lapsed tenure cannot be renewed
 )
 
 func (n need) missing(o kit.Options) string {
@@ -37,6 +38,10 @@ func (n need) missing(o kit.Options) string {
 		return "Options.Volatile: the store forgets everything with its process"
 	case n&aDelay != 0 && o.LockDelay == 0:
 		return "Options.LockDelay is 0: the store has no lock delay"
+	case n&newClock != 0 && o.SteadyClock:
+		return "Options.SteadyClock: the store's clock goes on over a restart"
+	case n&steadyClock != 0 && !o.SteadyClock:
+		return "no Options.SteadyClock: the store's clock starts anew with each process"
 	case n&noRenewal != 0 && o.RenewAfterLapse:
 		return "Options.RenewAfterLapse: the last holder may renew a lapsed tenure"
 	}
@@ -52,7 +57,7 @@ func (n need) missing(o kit.Options) string {
 func Rules(open script.Open, o kit.Options) []kit.Check {
 	all := slices.Concat(requestRules, restartRules, deleteRules)
 	c := court{open: open, o: o, rules: all}
-	batch := sync.OnceValue(c.batch)
+	batch := once(c.batch)
 	checks := make([]kit.Check, 0, len(all))
 	for i, r := range all {
 		checks = append(checks, kit.Check{Name: r.name, Run: func() kit.Outcome {
@@ -112,7 +117,7 @@ func (c court) try(r rule) (out kit.Outcome) {
 			// A check that is skipped here names one that fails, so that no
 			// breach goes unreported.
 			if home, ok := c.home(result.Breach.Rule); ok {
-				out = kit.Outcome{Skipped: notReached(result.Breach.Rule, home)}
+				out = kit.Outcome{Skipped: notReached(result.Breach.Rule.String(), home)}
 			} else {
 				out = kit.Outcome{Failure: failure(result)}
 			}
@@ -158,36 +163,35 @@ func (c court) home(broken model.Rule) (name string, ok bool) {
 }
 
 // first is the first check of those named that the store fails.
-func (c court) first(named func(string) bool) (broken model.Rule, home string, ok bool) {
+func (c court) first(named func(string) bool) (broken, home string, ok bool) {
 	for _, r := range c.rules {
 		if !named(r.name) {
 			continue
 		}
 		if out := c.try(r); out.Failure != nil {
-			result, _ := c.run(r)
-			return result.Breach.Rule, r.name, true
+			return out.Failure.Rule, r.name, true
 		}
 	}
-	return 0, "", false
+	return "", "", false
 }
 
-func notReached(broken model.Rule, home string) string {
-	return fmt.Sprintf("not reached: the store breaks %v first, see %s", broken, home)
+func notReached(broken, home string) string {
+	return fmt.Sprintf("not reached: the store breaks %s first, see %s", broken, home)
 }
 
 // failure tells what the last line of r breaks.
 func failure(r script.Result) *kit.Failure {
 	last := r.Lines[len(r.Lines)-1]
-	what := fmt.Sprintf("%s was answered \"%s\"; expected: %s", said(last.Step), last.Answer, r.Breach.Want)
+	what := fmt.Sprintf("%s was answered \"%s\"; expected: %s", script.Said(last.Step), last.Answer, r.Breach.Want)
 	if r.Others > 0 {
 		what += amongOthers
 	}
 	return &kit.Failure{
 		Rule:  r.Breach.Rule.String(),
-		Says:  r.Breach.Rule.Says(),
+		Says:  r.Breach.Says(),
 		What:  what,
 		Story: script.Story(r),
-		Read:  read(r.Breach.Rule, last.Step.Do),
+		Read:  read(r.Breach.Rule, last.Step.Do, r.Breach.SteadyClock),
 		Log:   r.Log,
 	}
 }
@@ -195,28 +199,15 @@ func failure(r script.Result) *kit.Failure {
 // amongOthers is said of what does not happen again on a fresh store.
 const amongOthers = "; but only where other leases are used on the same store, and on a fresh one the same steps break no rule: what do leases have in common?"
 
-func said(s script.Step) string {
-	switch s.Do {
-	case script.Acquire:
-		return s.Who.String() + "'s acquire"
-	case script.Renew:
-		return s.Who.String() + "'s renewal"
-	case script.Release:
-		return s.Who.String() + "'s release"
-	case script.Get:
-		return "the question who holds it"
-	case script.Delete:
-		return "the deletion"
-	}
-	return "the " + s.Do.String()
-}
-
 // read is where the rule is documented that an answer to a step of this kind
-// broke.
-func read(broken model.Rule, kind script.Kind) string {
+// broke, for a store whose clock is steady or not.
+func read(broken model.Rule, kind script.Kind, steady bool) string {
 	const lease = "go doc fencepost/impl/lease "
 	switch broken {
 	case model.RuleRestartTenure, model.RuleRestartEnds, model.RuleRestartLapse, model.RuleRestartRelease:
+		if steady {
+			return "go doc fencepost/props/kit Options.SteadyClock"
+		}
 		return lease + "Restore"
 	case model.RuleRestartCounter, model.RuleTokenNext:
 		return lease + "Token"

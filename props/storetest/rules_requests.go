@@ -1,6 +1,15 @@
 package storetest
 
-import "fencepost/model"
+import (
+	"strings"
+
+	"fencepost/model"
+)
+
+// manyTurns tell a number from its digits: a store that finds its highest token
+// by the order of text takes 9 for more than 10, and 99 for more than 100. And
+// they are more than a byte can count.
+const manyTurns = 260
 
 // requestRules are those of a store that stays up. The first is the one that
 // nothing else is worth without.
@@ -80,6 +89,19 @@ var requestRules = []rule{
 		release a
 		acquire b {T}`},
 
+	{"rules/next-token-over-many-turns", []model.Rule{model.RuleTokenNext}, 0, strings.Repeat(`
+		acquire a {T}
+		release a`, manyTurns)},
+	{"rules/next-token-weeks-after-a-release", []model.Rule{model.RuleTokenNext}, 0, `
+		acquire a {T}
+		release a
+		advance {weeks}
+		acquire b {T}`},
+	{"rules/next-token-weeks-after-a-lapse", []model.Rule{model.RuleTokenNext}, 0, `
+		acquire a {T}
+		advance {free+weeks}
+		acquire b {T}`},
+
 	// Time: held on [granted, granted + TTL), to the nanosecond.
 	{"rules/held-until-the-last-nanosecond", []model.Rule{model.RuleNotEarly}, 0, `
 		acquire a {T}
@@ -96,6 +118,10 @@ var requestRules = []rule{
 	{"rules/held-until-the-last-nanosecond-of-a-fraction-of-a-microsecond", []model.Rule{model.RuleNotEarly}, 0, `
 		acquire a {nanos}
 		advance {nanos.end-1ns}
+		acquire b {T}`},
+	{"rules/held-until-the-last-nanosecond-of-weeks", []model.Rule{model.RuleNotEarly}, 0, `
+		acquire a {weeks}
+		advance {weeks.end-1ns}
 		acquire b {T}`},
 	{"rules/granted-at-any-instant-held-until-the-last-nanosecond", []model.Rule{model.RuleNotEarly}, 0, `
 		advance 999999999ns

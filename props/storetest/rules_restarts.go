@@ -3,17 +3,24 @@ package storetest
 import "fencepost/model"
 
 // restartRules are those of a store that crashes and comes back from its
-// durable state, with a clock that starts anew.
+// durable state, with a clock that starts anew or, where a script needs a
+// steadyClock, goes on. Most need neither: what they say holds with both.
 var restartRules = []rule{
 	{"restarts/a-tenure-is-held-on", []model.Rule{model.RuleRestartTenure}, restarts, `
 		acquire a {T}
 		restart
 		acquire b {T}`},
-	{"restarts/a-tenure-is-held-for-its-whole-ttl", []model.Rule{model.RuleRestartTenure}, restarts, `
+	{"restarts/a-tenure-is-held-for-its-whole-ttl", []model.Rule{model.RuleRestartTenure}, restarts | newClock, `
 		acquire a {T}
 		advance {T-1ns}
 		restart
 		advance {T-1ns}
+		acquire b {T}`},
+	{"restarts/a-tenure-is-held-for-the-rest-of-its-ttl", []model.Rule{model.RuleRestartTenure}, restarts | steadyClock, `
+		acquire a {T}
+		advance {short}
+		restart
+		advance {T-short-1ns}
 		acquire b {T}`},
 	{"restarts/a-tenure-is-held-for-fractions-of-a-second", []model.Rule{model.RuleRestartTenure}, restarts, `
 		acquire a {micros}
@@ -25,6 +32,17 @@ var restartRules = []rule{
 		advance {short}
 		restart
 		advance {free}
+		acquire b {T}`},
+	{"restarts/a-tenure-ends-as-if-there-had-been-none", []model.Rule{model.RuleRestartEnds}, restarts | steadyClock, `
+		acquire a {T}
+		advance {short}
+		restart
+		advance {free-short}
+		acquire b {T}`},
+	{"restarts/a-tenure-that-has-run-out-is-over", []model.Rule{model.RuleRestartEnds}, restarts | steadyClock, `
+		acquire a {T}
+		advance {free}
+		restart
 		acquire b {T}`},
 	{"restarts/the-holder-renews-after-it", []model.Rule{model.RuleRenewGranted, model.RuleRestartTenure}, restarts, `
 		acquire a {T}
@@ -111,7 +129,7 @@ var restartRules = []rule{
 		renew a {T}
 		restart
 		renew a {T}`},
-	{"restarts/a-lapse-that-was-told-starts-its-lock-delay-anew", []model.Rule{model.RuleRestartLapse, model.RuleLockDelay}, restarts | aDelay, `
+	{"restarts/a-lapse-that-was-told-starts-its-lock-delay-anew", []model.Rule{model.RuleRestartLapse, model.RuleLockDelay}, restarts | aDelay | newClock, `
 		acquire a {T}
 		advance {gone}
 		release a
@@ -119,14 +137,38 @@ var restartRules = []rule{
 		advance {delay-1ns}
 		acquire b {T}`},
 
+	{"restarts/a-lock-delay-goes-on", []model.Rule{model.RuleRestartLapse, model.RuleLockDelay}, restarts | aDelay | steadyClock, `
+		acquire a {T}
+		advance {T}
+		acquire b {T}
+		restart
+		advance {delay-1ns}
+		acquire b {T}`},
+	{"restarts/a-lock-delay-is-not-started-anew", []model.Rule{model.RuleLockDelay}, restarts | aDelay | steadyClock, `
+		acquire a {T}
+		advance {gone+delay-1ns}
+		release a
+		restart
+		advance {1ns}
+		acquire b {T}`},
+
 	// Several in a row.
-	{"restarts/two-in-a-row-start-the-ttl-twice", []model.Rule{model.RuleRestartTenure}, restarts, `
+	{"restarts/two-in-a-row-start-the-ttl-twice", []model.Rule{model.RuleRestartTenure}, restarts | newClock, `
 		acquire a {T}
 		advance {T-1ns}
 		restart
 		advance {T-1ns}
 		restart
 		advance {T-1ns}
+		acquire b {T}`},
+	{"restarts/two-in-a-row-are-as-none", []model.Rule{model.RuleRestartTenure, model.RuleRestartEnds}, restarts | steadyClock, `
+		acquire a {T}
+		restart
+		advance {short}
+		restart
+		advance {T-short-1ns}
+		acquire b {T}
+		advance {free-T+1ns}
 		acquire b {T}`},
 	{"restarts/a-lease-nobody-ever-held-is-free", nil, restarts, `
 		acquire a {T}

@@ -15,6 +15,7 @@ type times struct {
 	late, delay      time.Duration
 	grain            time.Duration // the unit of TTLs, 1 ns where they are exact
 	least            time.Duration // the shortest TTL in whole seconds
+	weeks            time.Duration // a TTL that no counter of 32 bits has room for, and no row is kept for
 }
 
 // least TTL that a store is asked for unless it takes only longer ones: long
@@ -26,8 +27,16 @@ func timesOf(o kit.Options) times {
 	t.ttl = ceil(max(usualTTL, 2*o.MinTTL), 2*t.grain)
 	t.short, t.long = t.ttl/2, 2*t.ttl
 	t.least = ceil(o.MinTTL, time.Second)
+	t.weeks = 7 * 8 * 24 * time.Hour
+	if o.Late > 0 {
+		// Whoever sweeps now and then does so for all of it.
+		t.weeks = max(min(t.weeks, sweeps*o.Late), t.long)
+	}
 	return t
 }
+
+// sweeps is how many a store may have to make while time passes once.
+const sweeps = 100_000
 
 // gone is when a tenure of ttl has certainly lapsed, and free when it can
 // certainly be granted again.
@@ -57,6 +66,8 @@ func (t times) named(name string) (time.Duration, bool) {
 		return t.least + 1500*time.Millisecond + 500*time.Microsecond, true
 	case "nanos": // nor whole microseconds
 		return t.least + time.Second + time.Nanosecond, true
+	case "weeks":
+		return t.weeks, true
 	case "late":
 		return t.late, true
 	case "delay":

@@ -77,9 +77,14 @@ func (s *story) moment(i int) (m moment, shown bool) {
 		say("%s restarts", who)
 		switch s.names[e.Node].Role {
 		case model.RoleStore:
-			if e.Holder == (model.Owner{}) {
+			switch {
+			case e.Holder == (model.Owner{}):
 				m.text += ": nobody holds the lease"
-			} else {
+			case s.lanes[e.Node].bar != barTenure:
+				// It had run out. Of a store that is known by its answers, only the
+				// next ones tell whether it had put that on record.
+				m.text += fmt.Sprintf(": %s may hold %d again", s.name(e.Holder.Node), e.Token)
+			default:
 				m.text += fmt.Sprintf(": %s holds %d", s.name(e.Holder.Node), e.Token)
 			}
 		case model.RoleStorage:

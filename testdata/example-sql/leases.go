@@ -13,10 +13,13 @@ import (
 //   - one statement decides, and its WHERE is the rule;
 //   - the row, and with it the counter, is never deleted;
 //   - whose it is, under which token, and until when, is in every WHERE;
-//   - times are nanoseconds, and an expiry never moves back;
-//   - that a lease has run out is written down before anybody is told, and how
-//     long it was for is kept, for when the database comes back with another
-//     clock ([Leases.Recover]).
+//   - times are nanoseconds, and an expiry never moves back.
+//
+// An expiry is an instant of the database's clock, and stays right while that
+// goes on, as the time of day does over a restart of the server: props.Options
+// calls it a SteadyClock. For a database that may come back with its clock set
+// there is [Leases.Recover], and for that alone the longest TTL is kept, and
+// that a lease has run out is written down before anybody is told.
 type Leases struct {
 	DB  *sql.DB
 	Now func() time.Duration
@@ -31,9 +34,10 @@ const LeasesSchema = `CREATE TABLE IF NOT EXISTS lease (
 	expires  INTEGER NOT NULL  -- ns, by the database's clock
 )`
 
-// Recover is for when the database was restarted and its clock may have been
-// set: how much of a tenure is left nobody knows, so it lasts for all of its
-// TTL again. Where the clock is sure to have gone on, there is nothing to do.
+// Recover is for when the clock of the database may have been set, as where it
+// came back on another machine: how much of a tenure is left nobody knows, so it
+// lasts for all of its TTL again. Call it before any other request is served.
+// Where the clock has gone on, there is nothing to do.
 func (s Leases) Recover(ctx context.Context) error {
 	now := int64(s.Now())
 	_, err := s.DB.ExecContext(ctx, `UPDATE lease SET expires = CASE WHEN ttl > @most - @now THEN @most ELSE @now + ttl END WHERE holder <> ''`,

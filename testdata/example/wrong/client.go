@@ -7,9 +7,11 @@ import (
 	"fencepost/impl/lease"
 )
 
-// Client renews by a ticker and stops when a renewal fails. While a renewal
-// neither fails nor succeeds, since the network swallowed it and the call
-// ignores its context, it leads on, whoever has the lease by then.
+// Client renews by a ticker and stops when a renewal fails: it knows no deadline
+// of its own. While a renewal neither fails nor succeeds, since the network
+// swallowed it and the call ignores its context, it leads on, whoever has the
+// lease by then. (And it must stop at the first error, which with a deadline it
+// need not.)
 type Client struct {
 	Store    lease.Store
 	Resource string
