@@ -1,6 +1,7 @@
 package props
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
