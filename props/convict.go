@@ -1,12 +1,14 @@
 package props
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fencepost/props/kit"
 )
@@ -42,10 +44,28 @@ type conformance struct {
 	// again is what a command needs before it to repeat the run: nothing in the
 	// quick mode.
 	again string
+	// quick is what to do about a quick mode that takes long; "" in any other.
+	quick string
+	now   func() time.Time // nil: [time.Now]
 
 	root    string            // the name of the test
 	failing []string          // the kept files that still fail
 	told    map[string]string // by rule, the test that told it in full
+}
+
+// patience is how long the quick mode may take until somebody is told how to
+// make it shorter: it is for every run of go test.
+const patience = 5 * time.Second
+
+// tooSlow is what to do about a quick mode of calls calls, 0 for the usual number.
+func tooSlow(e kit.Effort, calls int) string {
+	if e.Long {
+		return ""
+	}
+	if calls == 0 {
+		calls = kit.DefaultCalls
+	}
+	return fmt.Sprintf("lower Options.Calls, which is %d", calls)
 }
 
 // check is a kit.Check, which may need the subtest that it runs in.
@@ -67,6 +87,16 @@ func plain(of []kit.Check) []check {
 func (c *conformance) run(t tester) {
 	t.Helper()
 	c.root = t.Name()
+	now := c.now
+	if now == nil {
+		now = time.Now
+	}
+	began := now()
+	defer func() {
+		if took := now().Sub(began); took > patience && c.quick != "" {
+			t.Logf("the quick mode took %v: %s", took.Round(100*time.Millisecond), c.quick)
+		}
+	}()
 	c.kept(t)
 	for _, checks := range groups(c.checks) {
 		group := groupOf(checks[0])

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fencepost/props/kit"
 
@@ -234,5 +235,29 @@ func TestAGroupOfChecksIsOneSubtest(t *testing.T) {
 	}
 	if want := "a/1 a/2 b/1 b/2 c"; strings.Join(got, " ") != want {
 		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+// Nobody is told of the first five seconds, nor in the long mode.
+func TestAQuickModeThatTakesLongIsToldHowToBeQuicker(t *testing.T) {
+	for _, c := range []struct {
+		takes time.Duration
+		e     kit.Effort
+		calls int
+		want  []string
+	}{
+		{5 * time.Second, kit.Effort{}, 0, nil},
+		{time.Hour, kit.Effort{Long: true}, 0, nil},
+		{7_040 * time.Millisecond, kit.Effort{}, 0, []string{"log TestMine: the quick mode took 7s: lower Options.Calls, which is 20000"}},
+		{time.Minute, kit.Effort{}, 3_000, []string{"log TestMine: the quick mode took 1m0s: lower Options.Calls, which is 3000"}},
+	} {
+		at := time.Unix(0, 0)
+		slow := kit.Check{Name: "rules/slow", Run: func() kit.Outcome { at = at.Add(c.takes); return kit.Outcome{} }}
+		s := newSheet("TestMine")
+		run := conformance{checks: plain([]kit.Check{slow}), quick: tooSlow(c.e, c.calls), now: func() time.Time { return at }}
+		run.run(s)
+		if diff := cmp.Diff(c.want, *s.lines); diff != "" {
+			t.Errorf("%v: -want +got:\n%s", c.takes, diff)
+		}
 	}
 }

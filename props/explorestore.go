@@ -17,8 +17,8 @@ type ExploreOptions = script.ExploreOptions
 // up to a length against the lease store that open makes: what it does not find
 // is not there, in sequences of that length. A failure is by a shortest one.
 //
-// The store is opaque, so that each sequence is played from its beginning, some
-// twelve times as many with each step more. One that is a [kit.Snapshotter] is
+// The store is opaque, so that each sequence is played from its beginning, on a
+// lease of its own, some twelve times as many with each step more. One that is a [kit.Snapshotter] is
 // put back instead, and sequences that lead to one state are followed once. See
 // [script.Explore] for what makes a sequence different from another.
 func ExploreStore(t *testing.T, open func(Env) lease.Store, o Options, x ExploreOptions) {

@@ -31,7 +31,7 @@ func testStorage(t tester, open func(Env) fence.KV, o StorageOptions) {
 		t.Fatalf("%v", err)
 	}
 	e, again := effortOf(t)
-	c := conformance{checks: plain(storagetest.Checks(open, o, e)), again: again,
+	c := conformance{checks: plain(storagetest.Checks(open, o, e)), again: again, quick: tooSlow(e, o.Calls),
 		replay: func(_ tester, path string, data []byte) kit.Outcome { return storagetest.Replay(open, o, path, data) }}
 	c.run(t)
 }

@@ -43,8 +43,9 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // over restarts. [Options] say what is promised where correct stores differ;
 // what is asked of every store stands at [lease.Store].
 //
-// open is called for each process of the store: once for each script, and
-// again after each simulated crash, with the same durable state. The store's
+// open is called for each process of the store: some hundred times for a store
+// as new, which then has many leases, one after the other and at once, and some
+// hundred times after a simulated crash, with the same durable state. The store's
 // only time must be that of its [Env]: it stands still during a call, and
 // starts anew with each process, unless Options.SteadyClock says that it goes on.
 // Its only memory is what it finds there; what a crash must not lose belongs into
@@ -76,7 +77,7 @@ func testStore(t tester, open func(Env) lease.Store, o Options) {
 		t.Fatalf("%v", err)
 	}
 	e, again := effortOf(t)
-	c := conformance{checks: plain(storetest.Checks(open, o, e)), again: again, replay: storeReplay(open, o)}
+	c := conformance{checks: plain(storetest.Checks(open, o, e)), again: again, quick: tooSlow(e, o.Calls), replay: storeReplay(open, o)}
 	c.run(t)
 }
 

@@ -51,10 +51,10 @@ type Options struct {
 	// NoGet says that the store cannot say who holds a lease, as [Funcs]
 	// without Get.
 	NoGet bool
-	// Calls is about how many calls of the store the quick mode makes, and
-	// the long mode a hundred times as many. Default 20,000: lower it for a
-	// store whose calls take long, but hardly below 2,000, of which some checks
-	// learn too little to pass, and say so.
+	// Calls is about how many calls of the store the quick mode makes, beside
+	// some 200 of open, and the long mode a hundred times as many. Default
+	// 20,000: lower it for a store whose calls take long, but hardly below
+	// 2,000, of which some checks learn too little to pass, and say so.
 	Calls int
 }
 

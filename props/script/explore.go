@@ -3,7 +3,6 @@ package script
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -84,38 +83,31 @@ func (x Exploration) String() string {
 // Explore plays every sequence of steps up to a depth, short ones first, of
 // an alphabet of requests, passages of time and crashes that o makes sense of,
 // up to the first answer that breaks a rule: no shorter sequence breaks any.
-// Each sequence is played from the beginning against a fresh store, unless the
-// store is a [kit.Snapshotter]. The same store gives the same exploration.
+// Unless the store is a [kit.Snapshotter], each sequence is played from the
+// beginning, on leases of its own, and many of them on one store. One that
+// breaks a rule is played again on a fresh store. Where it breaks none there,
+// all are played again, each on a fresh store, and only if none of them breaks
+// a rule is the failure the one that needs other leases: see [Result].Others.
+// The same store gives the same exploration.
 //
 // Like [Run] it panics with a *[kit.SetupError] where open gives up.
 func Explore(ctx context.Context, open Open, o kit.Options, opts ExploreOptions) Exploration {
-	if opts.Depth <= 0 {
-		opts.Depth = ExploreDepth
-	}
-	if opts.Progress == nil {
-		opts.Progress = new(atomic.Int64)
-	}
-	e := explorer{ctx: ctx, open: open, o: o, opts: opts}
-	p := newPlayer(open, o)
-	snap, ok := p.lab.Thing().(kit.Snapshotter)
-	if ok {
-		defer p.lab.Close()
+	e := newExplorer(ctx, open, o, opts)
+	p := e.series.join(1)
+	if snap, ok := p.lab.Thing().(kit.Snapshotter); ok {
+		defer e.series.Close()
 		e.states(p, snap)
 		return e.x
 	}
-	p.lab.Close()
-	e.alphabets = make([]alphabet, opts.Depth)
-	for i := range e.alphabets {
-		e.alphabets[i] = newAlphabet(p.opts)
-	}
-	for depth := 1; depth <= opts.Depth; depth++ {
-		e.limit = depth
-		if !e.sequences() {
-			return e.x
+	e.series.played = 0 // that one only looked
+	e.sequences()
+	if suspect := e.suspect; suspect != nil {
+		depth := e.x.Depth
+		e.x, e.series.most = Exploration{}, 1
+		if e.sequences(); e.x.Failure == nil {
+			e.x.Failure, e.x.Depth, e.x.Bounded = suspect, depth, ""
 		}
-		e.x.Depth = depth
 	}
-	e.x.Bounded = "depth"
 	return e.x
 }
 
@@ -126,9 +118,20 @@ type explorer struct {
 	opts ExploreOptions
 	x    Exploration
 
-	limit     int        // of the sequences being played
-	prefix    []Step     // of the one being played
-	alphabets []alphabet // by length of the prefix
+	series *Series
+	// suspect is a run that breaks a rule on a store with other leases, and
+	// none on a fresh one.
+	suspect *Result
+}
+
+func newExplorer(ctx context.Context, open Open, o kit.Options, opts ExploreOptions) *explorer {
+	if opts.Depth <= 0 {
+		opts.Depth = ExploreDepth
+	}
+	if opts.Progress == nil {
+		opts.Progress = new(atomic.Int64)
+	}
+	return &explorer{ctx: ctx, open: open, o: o, opts: opts, series: NewSeries(open, o)}
 }
 
 // spend counts a step to be played, if there is anything left.
@@ -146,7 +149,7 @@ func (e *explorer) spend() bool {
 	return true
 }
 
-// run is a store that has played the prefix, and what it looks like.
+// run is a store that has played some steps, and what it looks like.
 type run struct {
 	*player
 	aims aims
@@ -156,85 +159,4 @@ func (r *run) step(s Step) bool {
 	ok := r.play(s)
 	r.aims.learn(&r.lines[len(r.lines)-1])
 	return ok
-}
-
-func (r *run) last() Kind {
-	if len(r.lines) == 0 {
-		return KindNone
-	}
-	return r.lines[len(r.lines)-1].Step.Do
-}
-
-// sequences plays those with exactly e.limit steps, and reports whether none
-// breaks a rule.
-func (e *explorer) sequences() bool {
-	e.prefix = e.prefix[:0]
-	r := e.replay()
-	return r != nil && e.from(r)
-}
-
-// replay plays the prefix against a fresh store; nil if a bound ends it.
-func (e *explorer) replay() *run {
-	r := &run{player: newPlayer(e.open, e.o)}
-	r.lines = make([]Line, 0, e.limit)
-	for _, s := range e.prefix {
-		if !e.spend() {
-			r.lab.Close()
-			return nil
-		}
-		// A store that answers by chance may break a rule here that it kept before.
-		if !r.step(s) {
-			e.fail(r)
-			return nil
-		}
-	}
-	return r
-}
-
-func (e *explorer) fail(r *run) {
-	res := r.result()
-	e.x.Failure = &res
-	r.lab.Close()
-}
-
-// from plays all that begins with the prefix, which r has played. It goes on
-// with r as long as it can, and closes it.
-func (e *explorer) from(r *run) bool {
-	depth := len(e.prefix)
-	steps := slices.Clone(e.alphabets[depth].steps(r.player, &r.aims, r.last()))
-	for i, s := range steps {
-		if i > 0 {
-			if r = e.replay(); r == nil {
-				return false
-			}
-		}
-		if !e.spend() {
-			r.lab.Close()
-			return false
-		}
-		ok := r.step(s)
-		leaf := depth+1 == e.limit
-		if leaf {
-			e.x.Sequences++
-			e.x.Transitions[s.Do]++
-		}
-		if !ok {
-			e.fail(r)
-			return false
-		}
-		if leaf || r.lines[depth].NoOp {
-			r.lab.Close()
-			continue
-		}
-		e.prefix = append(e.prefix, s)
-		ok = e.from(r)
-		e.prefix = e.prefix[:depth]
-		if !ok {
-			return false
-		}
-	}
-	if len(steps) == 0 {
-		r.lab.Close()
-	}
-	return true
 }

@@ -21,18 +21,22 @@ type Source interface {
 //
 // Like [Run] it panics with a *[kit.SetupError] where open gives up.
 func RunRandom(open Open, o kit.Options, src Source, n int) Result {
-	p := newPlayer(open, o)
-	defer p.lab.Close()
+	s := NewSeries(open, o)
+	defer s.Close()
+	return s.RunRandom(src, n)
+}
+
+// random plays steps that it chooses one by one.
+func (p *player) random(src Source, n int) {
 	p.lines = make([]Line, 0, n)
 	g := newGenerator(p, src)
 	for range n {
 		ok := p.play(g.step())
 		g.learn(&p.lines[len(p.lines)-1])
 		if !ok {
-			return p.result()
+			return
 		}
 	}
-	return Result{Lines: p.lines}
 }
 
 // weights say how often each kind of step is chosen, against the others.

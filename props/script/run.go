@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"math"
+	"strconv"
 	"time"
 
 	"fencepost/impl/lease"
@@ -10,7 +11,8 @@ import (
 	"fencepost/props/kit"
 )
 
-// resources are the names of the leases that Step.On numbers.
+// resources are the names of the leases that Step.On numbers, as a script is
+// told. A store that has played others before knows them by other names.
 var resources = [...]string{"shard-1", "shard-2"}
 
 // Run plays steps against a fresh store, up to the first answer that breaks a
@@ -20,22 +22,17 @@ var resources = [...]string{"shard-1", "shard-2"}
 //
 // Like [kit.NewLab] it panics with a *[kit.SetupError] where open gives up.
 func Run(open Open, o kit.Options, steps []Step) Result {
-	p := newPlayer(open, o)
-	defer p.lab.Close()
-	p.lines = make([]Line, 0, len(steps))
-	for _, s := range steps {
-		if !p.play(s) {
-			break
-		}
-	}
-	return p.result()
+	s := NewSeries(open, o)
+	defer s.Close()
+	return s.Run(steps)
 }
 
 // player plays one script against one store.
 type player struct {
 	lab    *kit.Lab[lease.Store]
-	opts   kit.Options // with what the store is known to lack
-	del    kit.Deleter // nil if nobody can delete
+	names  [len(resources)]string // of the leases
+	opts   kit.Options            // with what the store is known to lack
+	del    kit.Deleter            // nil if nobody can delete
 	at     time.Duration
 	leases [len(resources)]leaseState
 	lines  []Line
@@ -61,13 +58,22 @@ type issued struct {
 	token uint64
 }
 
-func newPlayer(open Open, o kit.Options) *player {
-	p := &player{lab: kit.NewLab(open, nil)}
-	p.lab.SteadyClock(o.SteadyClock)
+func newLab(open Open, o kit.Options) *kit.Lab[lease.Store] {
+	lab := kit.NewLab(open, nil)
+	lab.SteadyClock(o.SteadyClock)
+	return lab
+}
+
+func newPlayer(open Open, o kit.Options) *player { return playerOn(newLab(open, o), o, 0) }
+
+// playerOn is a player on a store that has played so many scripts before.
+func playerOn(lab *kit.Lab[lease.Store], o kit.Options, before int) *player {
+	p := &player{lab: lab}
 	p.lab.Tell(p.stuck)
 	p.opts = o.For(p.lab.Thing())
 	p.capabilities()
 	for i := range p.leases {
+		p.names[i] = "shard-" + strconv.Itoa(before*len(resources)+i+1)
 		p.leases[i].contract = model.NewContract(p.opts.Promise())
 	}
 	return p
@@ -106,14 +112,8 @@ func (p *player) play(s Step) bool {
 		return false
 	}
 	switch s.Do {
-	case Advance:
-		p.at = later(p.at, s.D)
-	case Restart:
-		line.steady = p.opts.SteadyClock
-		p.capabilities()
-		for i := range p.leases {
-			p.leases[i].contract.Restart(was, p.now())
-		}
+	case Advance, Restart:
+		p.passed(line, was)
 	case Delete:
 		if !line.NoOp {
 			l.contract.Delete()
@@ -136,6 +136,27 @@ func (p *player) play(s Step) bool {
 		}
 	}
 	return true
+}
+
+// share is play for an Advance or Restart that another player of the same store
+// has just played. The clock read was before it.
+func (p *player) share(s Step, was int64) {
+	p.lines = append(p.lines, Line{Step: s, At: p.at})
+	p.passed(&p.lines[len(p.lines)-1], was)
+}
+
+// passed takes into account what befell the store and all of its leases. The
+// clock read was before it.
+func (p *player) passed(line *Line, was int64) {
+	if line.Step.Do == Advance {
+		p.at = later(p.at, line.Step.D)
+		return
+	}
+	line.steady = p.opts.SteadyClock
+	p.capabilities()
+	for i := range p.leases {
+		p.leases[i].contract.Restart(was, p.now())
+	}
 }
 
 // now is what the contract is told.
@@ -161,7 +182,7 @@ func (p *player) do(line *Line) (odd *model.Breach) {
 		}
 	}()
 	var err error
-	ctx, store, resource := context.Background(), p.lab.Thing(), resources[line.Step.On]
+	ctx, store, resource := context.Background(), p.lab.Thing(), p.names[line.Step.On]
 	holder, token, ttl := holderOf(line.Step.Who), lease.Token(line.Token), line.Step.TTL
 	switch line.Step.Do {
 	case Acquire:

@@ -151,6 +151,9 @@ type Result struct {
 	Lines []Line
 	// Breach is what the last line breaks; nil if all answers were right.
 	Breach *model.Breach
+	// Others is how many scripts were played on the same store, before or at
+	// the same time, each on leases of its own.
+	Others int
 	Log    string
 }
 

@@ -24,6 +24,9 @@ func Story(r Result) []string {
 		at, asked = max(at, utf8.RuneCountInString(row.at)), max(asked, utf8.RuneCountInString(row.asked))
 	}
 	var out []string
+	if r.Others > 0 {
+		out = append(out, fmt.Sprintf("(on a store with other leases, those of %d scripts before it or at the same time)", r.Others))
+	}
 	if n := len(rows) - storyLines; n > 0 {
 		rows = rows[n:]
 		out = append(out, fmt.Sprintf("(%d lines before)", n))

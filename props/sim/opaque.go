@@ -23,8 +23,8 @@ import (
 // not known, returns a Reply without a Code.
 type Opaque interface {
 	StoreRules
-	// Begin ends the run before and begins another, with a store as new and a
-	// clock that reads now. The first grant gets the token first, as far as the
+	// Begin ends the run before and begins another, with a lease that nobody ever
+	// held and a clock that reads now. The first grant gets the token first, as far as the
 	// World is concerned.
 	Begin(first lease.Token, now Clocks)
 	// Crash ends the store's process at now; Restart starts the next.
@@ -37,7 +37,8 @@ type Opaque interface {
 	Fault() error
 }
 
-// Live is a lease store that runs, as one process after the other.
+// Live is a lease store that runs, as one process after the other. Several runs
+// after each other may be on one store, each on a lease of its own.
 type Live interface {
 	// Store is that of the running process. It is asked for once for each call.
 	Store() lease.Store
@@ -46,7 +47,9 @@ type Live interface {
 	Advance(d time.Duration)
 	// Restart crashes the process and starts the next from what is durable.
 	Restart()
-	// Close ends the process and discards what is durable.
+	// Resource is what the store knows the lease of this run by.
+	Resource() string
+	// Close ends the run.
 	Close()
 }
 
@@ -63,9 +66,6 @@ func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
-
-// resource is what the World calls the lease that it asks a live store for.
-const resource = "leader"
 
 // OpaqueStore is a live [lease.Store] as StoreRules. It must be used by one
 // World at a time, and closed after the last.
@@ -111,7 +111,7 @@ func (o *OpaqueStore) Promise() model.Promise { return o.promise }
 // Fault is a *[PanicError], or nil.
 func (o *OpaqueStore) Fault() error { return o.fault }
 
-// Begin makes the store of a new run.
+// Begin has the store of a new run made.
 func (o *OpaqueStore) Begin(first lease.Token, now Clocks) {
 	o.Close()
 	o.first, o.read, o.issued, o.fault = first, now.Boot, o.issued[:0], nil
@@ -180,7 +180,7 @@ func (o *OpaqueStore) Delete(s *StoreState) (done bool) {
 		if d, ok := o.live.Store().(interface {
 			Delete(ctx context.Context, resource string) error
 		}); ok {
-			done = d.Delete(context.Background(), resource) == nil
+			done = d.Delete(context.Background(), o.live.Resource()) == nil
 		}
 	})
 	if done {
@@ -208,7 +208,7 @@ func (o *OpaqueStore) Handle(s *StoreState, now Clocks, _ time.Duration, req lea
 }
 
 func (o *OpaqueStore) ask(s *StoreState, now time.Duration, req lease.Request) lease.Reply {
-	ctx, store := context.Background(), o.live.Store()
+	ctx, store, resource := context.Background(), o.live.Store(), o.live.Resource()
 	var g lease.Grant
 	var err error
 	switch req.Op {

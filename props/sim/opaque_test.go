@@ -47,6 +47,7 @@ func live(opts lease.MemoryOptions, wrap func(lease.Store) lease.Store) func() s
 
 func (m *memory) Store() lease.Store      { return m.store }
 func (m *memory) Advance(d time.Duration) { m.clk.Advance(d) }
+func (m *memory) Resource() string        { return "leader" }
 func (m *memory) Close()                  {}
 
 func (m *memory) Restart() {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"fencepost/model"
@@ -84,3 +85,19 @@ var meant = func() map[string]string {
 	h[forever.name] = "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late."
 	return h
 }()
+
+// once is f for many checks: the first that asks runs it. (sync.OnceValue panics
+// where open has ended the goroutine; here the next one runs it again.)
+func once[T any](f func() T) func() T {
+	var mu sync.Mutex
+	var ran *T
+	return func() T {
+		mu.Lock()
+		defer mu.Unlock()
+		if ran == nil {
+			v := f()
+			ran = &v
+		}
+		return *ran
+	}
+}

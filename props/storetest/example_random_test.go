@@ -43,6 +43,6 @@ func ExampleRandom() {
 	}
 	// Output:
 	// random/token-monotonicity
-	// C1 was granted token 1 where 2 came next
+	// C2 was granted token 1 where 2 came next
 	// once mended: true
 }

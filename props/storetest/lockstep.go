@@ -25,9 +25,7 @@ const (
 // The options must be valid: [kit.Options.Validate].
 func Lockstep(open script.Open, o kit.Options, effort kit.Effort) []kit.Check {
 	requests := func() kit.Outcome {
-		stays := o
-		stays.Volatile = true
-		out, _ := lockstep(open, stays, effort, 1)
+		out, _ := lockstep(open, running(o), effort, 1)
 		return out
 	}
 	return []kit.Check{
@@ -48,22 +46,20 @@ func Lockstep(open script.Open, o kit.Options, effort kit.Effort) []kit.Check {
 	}
 }
 
-// lockstep plays the scripts of one stream of random numbers. Those steps are
-// what a failure has left.
+// lockstep plays the scripts of one stream of random numbers.
 func lockstep(open script.Open, o kit.Options, effort kit.Effort, stream uint64) (out kit.Outcome, steps []script.Step) {
 	err := kit.Attempt(func() {
-		var seen script.Coverage
-		src := rand.NewPCG(effort.Seed, stream)
-		for range max(o.Budget(effort, lockstepPart)/lockstepSteps, 1) {
-			r := script.RunRandom(open, o, src, lockstepSteps)
-			if r.Breach != nil {
-				r = minimized(open, o, r)
-				out, steps = kit.Outcome{Failure: failure(r)}, stepsOf(r)
-				file := script.File(r, r.Breach.Rule.String(), "", o)
+		seen, r := played(open, o, effort, stream)
+		if r != nil && r.Others > 0 {
+			r = alone(open, o, effort, stream, *r)
+		}
+		if r != nil {
+			out, steps = kit.Outcome{Failure: failure(*r)}, stepsOf(*r)
+			if r.Others == 0 { // else it is no script by itself
+				file := script.File(*r, r.Breach.Rule.String(), "", o)
 				out.Failure.File = &file
-				return
 			}
-			seen.Add(r)
+			return
 		}
 		out = kit.Outcome{Covered: seen.String()}
 		if missed := seen.Missed(o); len(missed) > 0 {
@@ -74,6 +70,77 @@ func lockstep(open script.Open, o kit.Options, effort kit.Effort, stream uint64)
 		return kit.Outcome{Unknown: err.Error()}, nil
 	}
 	return out, steps
+}
+
+// played is what the scripts have seen, and the first that breaks a rule: made
+// as short as possible, unless that takes other leases on the same store.
+func played(open script.Open, o kit.Options, effort kit.Effort, stream uint64) (seen script.Coverage, broken *script.Result) {
+	series := script.NewSeries(open, o)
+	defer series.Close()
+	stays := script.NewSeries(open, running(o))
+	defer stays.Close()
+	src := rand.NewPCG(effort.Seed, stream)
+	for i := range scripts(o, effort) {
+		on := series
+		if !crashes(i) {
+			on = stays
+		}
+		r := on.RunRandom(src, lockstepSteps)
+		if r.Breach == nil {
+			seen.Add(r)
+			continue
+		}
+		for _, before := range beginnings(r, o) {
+			if again := script.Run(open, o, append(before, stepsOf(r)...)); again.Breach != nil {
+				r = minimized(open, o, again)
+				break
+			}
+		}
+		return seen, &r
+	}
+	return seen, nil
+}
+
+// scripts is how many there are.
+func scripts(o kit.Options, effort kit.Effort) int {
+	return max(o.Budget(effort, lockstepPart)/lockstepSteps, 1)
+}
+
+// crashes reports whether the store may crash in script number i. To open it
+// again may take as long as a hundred calls.
+func crashes(i int) bool { return i%5 == 0 }
+
+// running are the options with which the store never crashes.
+func running(o kit.Options) kit.Options {
+	o.Volatile = true
+	return o
+}
+
+// beginnings are what may stand for the scripts that were played on the store of
+// r before: nothing, and a restart, since of every two processes one has a clock
+// that begins low.
+func beginnings(r script.Result, o kit.Options) [][]script.Step {
+	if o.Volatile || r.Others == 0 {
+		return [][]script.Step{nil}
+	}
+	return [][]script.Step{nil, {{Do: script.Restart}}}
+}
+
+// alone plays the scripts once more, each on a fresh store, up to the first that
+// breaks a rule there; if none does, what is left is r, which took other leases.
+func alone(open script.Open, o kit.Options, effort kit.Effort, stream uint64, r script.Result) *script.Result {
+	src := rand.NewPCG(effort.Seed, stream)
+	for i := range scripts(o, effort) {
+		with := o
+		if !crashes(i) {
+			with = running(o)
+		}
+		if fresh := script.RunRandom(open, with, src, lockstepSteps); fresh.Breach != nil {
+			fresh = minimized(open, o, fresh)
+			return &fresh
+		}
+	}
+	return &r
 }
 
 // minimized is the shortest script that breaks the rule that r breaks.

@@ -47,11 +47,20 @@ const lock = "shard-1"
 // things for one, change anything by a refusal, or panic.
 func Malformed(open script.Open, o kit.Options) []kit.Check {
 	var checks []kit.Check
+	var all []doubt
+	batch := once(func() []kit.Outcome { return settleAll(all, open, o) })
 	add := func(name string, d doubt) {
-		checks = append(checks, kit.Check{Name: "malformed/" + name, Run: func() kit.Outcome { return d.settle(open, o) }})
+		i := len(all)
+		all = append(all, d)
+		checks = append(checks, kit.Check{Name: "malformed/" + name, Run: func() kit.Outcome {
+			if out := batch()[i]; out.Covered != "" {
+				return out
+			}
+			return d.settle(open, o)
+		}})
 	}
 	for _, s := range senseless {
-		add(s.name, doubt{rule: s.rule(), see: s.see,
+		add(s.name, doubt{rule: s.rule(), see: s.see, shares: true,
 			probe:   func(p *probe) { p.senseless(&s) },
 			control: func(p *probe) { p.senseless(nil) }})
 	}
@@ -61,7 +70,7 @@ func Malformed(open script.Open, o kit.Options) []kit.Check {
 			control: func(p *probe) { p.twoResources("shard-1", "shard-2") }})
 	}
 	for _, pair := range holderPairs {
-		add("holder-"+pair.name, doubt{rule: apart,
+		add("holder-"+pair.name, doubt{rule: apart, shares: true,
 			see: []string{
 				"rules/acquire-by-the-next-incarnation-of-the-node-is-refused",
 				"rules/renew-by-the-next-incarnation-of-the-node-is-refused",
@@ -86,7 +95,7 @@ func Malformed(open script.Open, o kit.Options) []kit.Check {
 		{"renew", (*probe).endedRenew},
 		{"release", (*probe).endedRelease},
 	} {
-		add(e.name+"-under-an-ended-context", doubt{rule: ended,
+		add(e.name+"-under-an-ended-context", doubt{rule: ended, shares: true,
 			probe:   func(p *probe) { e.f(p, cancelled()) },
 			control: func(p *probe) { e.f(p, context.Background()) }})
 	}
@@ -101,6 +110,37 @@ type doubt struct {
 	probe, control func(*probe)
 	// see are checks that convict a store for what the probe would, and more.
 	see []string
+	// shares says that the probe is about the resource lock alone, and no
+	// restart.
+	shares bool
+}
+
+// settleAll asks those that share on one store, each about a resource of its
+// own, as [court.batch] does. What is not covered so is to be settled alone.
+func settleAll(all []doubt, open script.Open, o kit.Options) []kit.Outcome {
+	outs := make([]kit.Outcome, len(all))
+	kit.Attempt(func() {
+		var lab *kit.Lab[lease.Store]
+		end := func() {
+			if lab != nil {
+				lab.Close()
+			}
+			lab = nil
+		}
+		defer end()
+		for i, d := range all {
+			if !d.shares {
+				continue
+			}
+			if lab == nil {
+				lab = newLab(open, o)
+			}
+			if outs[i] = askOn(lab, fmt.Sprintf("shard-%d", i+1), o, d.rule, d.probe); outs[i].Covered == "" {
+				end() // what it does after a fault says nothing
+			}
+		}
+	})
+	return outs
 }
 
 func (d doubt) settle(open script.Open, o kit.Options) kit.Outcome {

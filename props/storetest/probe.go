@@ -19,6 +19,7 @@ import (
 // writes down what was said.
 type probe struct {
 	lab   *kit.Lab[lease.Store]
+	lock  string // what the store knows the resource lock by
 	o     kit.Options
 	t     times
 	rule  verdict
@@ -46,11 +47,15 @@ func ask(open script.Open, o kit.Options, rule verdict, f func(*probe)) (out kit
 			out = kit.Outcome{Unknown: setup.Error()}
 		}
 	}()
-	lab := kit.NewLab(open, nil)
+	lab := newLab(open, o)
 	defer lab.Close()
-	lab.SteadyClock(o.SteadyClock)
+	return askOn(lab, lock, o, rule, f)
+}
+
+// askOn is ask on a store that may have been asked about other resources before.
+func askOn(lab *kit.Lab[lease.Store], resource string, o kit.Options, rule verdict, f func(*probe)) (out kit.Outcome) {
 	o = o.For(lab.Thing())
-	p := &probe{lab: lab, o: o, t: timesOf(o), rule: rule}
+	p := &probe{lab: lab, lock: resource, o: o, t: timesOf(o), rule: rule}
 	lab.Tell(p.stuck)
 	defer func() {
 		switch err := recover().(type) {
@@ -167,7 +172,7 @@ func (p *probe) call(asked string, f func() (string, error)) error {
 // acquireOdd, unlike acquire, takes the answer as it is: no grant is usable.
 func (p *probe) acquireOdd(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
 	err = p.call(fmt.Sprintf("%s acquires%s for %s%s", who(h), p.lease(resource), span(ttl), under(ctx)), func() (string, error) {
-		g, err = p.lab.Thing().Acquire(ctx, resource, h, ttl)
+		g, err = p.lab.Thing().Acquire(ctx, p.known(resource), h, ttl)
 		return granted(g), err
 	})
 	return g, err
@@ -184,7 +189,7 @@ func (p *probe) acquire(ctx context.Context, resource string, h lease.Holder, tt
 // renewOdd likewise.
 func (p *probe) renewOdd(ctx context.Context, resource string, h lease.Holder, token lease.Token, ttl time.Duration) (g lease.Grant, err error) {
 	err = p.call(fmt.Sprintf("%s renews%s under token %d for %s%s", who(h), p.lease(resource), token, span(ttl), under(ctx)), func() (string, error) {
-		g, err = p.lab.Thing().Renew(ctx, resource, h, token, ttl)
+		g, err = p.lab.Thing().Renew(ctx, p.known(resource), h, token, ttl)
 		return granted(g), err
 	})
 	return g, err
@@ -203,7 +208,7 @@ func (p *probe) renew(ctx context.Context, resource string, h lease.Holder, toke
 
 func (p *probe) release(ctx context.Context, resource string, h lease.Holder, token lease.Token) error {
 	return p.call(fmt.Sprintf("%s releases%s under token %d%s", who(h), p.lease(resource), token, under(ctx)), func() (string, error) {
-		return "released", p.lab.Thing().Release(ctx, resource, h, token)
+		return "released", p.lab.Thing().Release(ctx, p.known(resource), h, token)
 	})
 }
 
@@ -217,7 +222,7 @@ func (p *probe) get(resource string) (o lease.Observation, ok bool) {
 		asked = "who holds" + p.lease(resource) + "?"
 	}
 	err := p.call(asked, func() (said string, err error) {
-		o, err = p.lab.Thing().Get(context.Background(), resource)
+		o, err = p.lab.Thing().Get(context.Background(), p.known(resource))
 		return observed(o), err
 	})
 	return o, err == nil
@@ -243,6 +248,14 @@ func (p *probe) restart() {
 	p.lab.Restart()
 }
 
+// known is what the store knows a resource by.
+func (p *probe) known(resource string) string {
+	if resource == lock {
+		return p.lock
+	}
+	return resource
+}
+
 // usable convicts a store whose grant nobody could lead under.
 func (p *probe) usable(g lease.Grant, resource string, h lease.Holder) {
 	switch {
@@ -250,7 +263,7 @@ func (p *probe) usable(g lease.Grant, resource string, h lease.Holder) {
 		p.want("a grant has a token, from 1 on")
 	case g.Holder != h:
 		p.want("a grant says to whom it is, %s; this is to %s", who(h), who(g.Holder))
-	case g.Resource != resource:
+	case g.Resource != p.known(resource):
 		p.want("a grant says what it is of, %s; this is of %s", name(resource), name(g.Resource))
 	case g.TTL <= 0:
 		p.want("a grant says for how long it is, above zero")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"fencepost/impl/lease"
@@ -105,17 +104,7 @@ func harmOf(v model.Invariant) harm {
 // The schedules are those of e.Seed, and as many as the options' Calls allow.
 // The options must be valid: [kit.Options.Validate].
 func Random(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
-	var mu sync.Mutex
-	var ran *randomBatch
-	batch := func() randomBatch { // not sync.OnceValue, which panics where open has ended the goroutine
-		mu.Lock()
-		defer mu.Unlock()
-		if ran == nil {
-			b := runRandom(open, o, e)
-			ran = &b
-		}
-		return *ran
-	}
+	batch := once(func() randomBatch { return runRandom(open, o, e) })
 	var checks []kit.Check
 	for _, h := range harms {
 		checks = append(checks, kit.Check{Name: h.check(), Run: func() kit.Outcome { return batch().outcome(h) }})
@@ -139,7 +128,8 @@ func replaySchedule(open script.Open, o kit.Options, name string, data []byte) (
 	}
 	err = kit.Attempt(func() {
 		w := newSimulated(open, o)
-		defer w.store.Close()
+		defer w.close()
+		w.most = 1
 		r := judge.Run(s, w.subject, harmful)
 		switch {
 		case r.Violated != 0:
@@ -169,8 +159,17 @@ type simulated struct {
 	o       kit.Options
 	deletes bool
 	calls   int
-	lab     *kit.Lab[lease.Store] // of the latest run
+
+	open script.Open
+	lab  *kit.Lab[lease.Store] // of the latest run
+	runs int                   // on it
+	idle bool                  // the latest run on it has ended, without a panic
+	most int                   // runs that one store has
 }
+
+// randomRuns is how many schedules are run on one store, each on a lease of its
+// own.
+const randomRuns = 64
 
 // frugal is a right candidate, of which every other renews for half as long as it
 // acquires for, and so believes in no more: a renewal may not shorten.
@@ -187,17 +186,39 @@ func (r frugal) Tick(c *sim.ClientState, now sim.Clocks) lease.Requests {
 
 // newSimulated looks at a store to see what it can do.
 func newSimulated(open script.Open, o kit.Options) *simulated {
-	lab := kit.NewLab(open, nil)
-	defer lab.Close()
-	w := &simulated{o: o.For(lab.Thing()), lab: lab}
-	_, w.deletes = lab.Thing().(kit.Deleter)
+	w := &simulated{open: open, most: randomRuns, lab: newLab(open, o), idle: true}
+	w.o = o.For(w.lab.Thing())
+	_, w.deletes = w.lab.Thing().(kit.Deleter)
 	w.store = sim.NewOpaqueStore(func() sim.Live {
-		w.lab = kit.NewLab(open, nil)
-		w.lab.SteadyClock(o.SteadyClock)
-		return newProcess(w.lab, &w.calls)
+		if w.lab == nil || !w.idle || w.runs >= w.most {
+			w.end()
+			w.lab, w.runs = newLab(open, o), 0
+		}
+		w.runs, w.idle = w.runs+1, false
+		return newProcess(w, fmt.Sprintf("leader-%d", w.runs))
 	}, w.o.Promise())
 	w.subject = sim.Subject{Name: sim.SubjectExternal, Store: w.store, Client: frugal{}, Storage: sim.Storage{}}
 	return w
+}
+
+func newLab(open script.Open, o kit.Options) *kit.Lab[lease.Store] {
+	lab := kit.NewLab(open, nil)
+	lab.SteadyClock(o.SteadyClock)
+	return lab
+}
+
+// close ends the latest run and its store.
+func (w *simulated) close() {
+	w.store.Close()
+	w.end()
+}
+
+// end ends the store, unless it broke down: it may be waited for without end.
+func (w *simulated) end() {
+	if lab := w.lab; lab != nil && w.idle {
+		w.lab, w.idle = nil, false
+		lab.Close()
+	}
 }
 
 // setup is why the store of the latest run could not be set up; nil if it was.
@@ -208,12 +229,13 @@ func (w *simulated) setup() error {
 	return nil
 }
 
-// profiles are what may happen to such a store.
+// profiles are what may happen to such a store. It crashes under every third
+// pair of them: to open it again may take as long as a hundred calls.
 func (w *simulated) profiles() []sim.Profile {
-	profiles := []sim.Profile{sim.Chaos(), sim.Raw()}
+	profiles := []sim.Profile{sim.Chaos(), sim.Raw(), sim.Chaos(), sim.Raw(), sim.Chaos(), sim.Raw()}
 	for i := range profiles {
 		p := &profiles[i]
-		p.StoreStays = w.o.Volatile
+		p.StoreStays = w.o.Volatile || i >= 2
 		if w.o.NoGet {
 			p.Weights[sim.Get] = 0
 		}
@@ -259,7 +281,7 @@ type randomBatch struct {
 func runRandom(open script.Open, o kit.Options, e kit.Effort) (b randomBatch) {
 	err := kit.Attempt(func() {
 		w := newSimulated(open, o)
-		defer w.store.Close()
+		defer w.close()
 		b = w.batch(e)
 	})
 	if err != nil {
@@ -273,27 +295,89 @@ func (w *simulated) batch(e kit.Effort) (b randomBatch) {
 	if ttl := w.shortest(); ttl > longest {
 		return randomBatch{skipped: fmt.Sprintf("what the options promise takes TTLs of %v, and the longest that is simulated is %v", ttl, longest)}
 	}
-	budget, most := w.o.Budget(e, randomPart), 0
-	t := judge.Trial{Subject: w.subject, Want: harmful, Config: w.suit}
-	profiles := w.profiles()
-	for i := 0; i == 0 || w.calls+most <= budget; i++ {
-		before := w.calls
-		f, err := t.Run(judge.Source(e.Seed, i), &profiles[i%len(profiles)], randomMinSteps, randomMaxSteps)
-		if err == nil {
-			err = w.setup()
-		}
-		if err != nil {
-			return randomBatch{unknown: err.Error()}
-		}
-		if f != nil {
-			b.broken, b.failure = f.Result.First.Invariant, w.shorten(f, w.calls+randomShorten*budget)
-			break
-		}
-		most = max(most, w.calls-before)
+	budget := w.o.Budget(e, randomPart)
+	t := w.trial()
+	f, err := w.draw(&t, e, budget)
+	among := f != nil && w.runs > 1
+	if among {
+		f, among, err = w.alone(f, e, budget)
+	}
+	if err != nil {
+		return randomBatch{unknown: err.Error()}
+	}
+	switch {
+	case among:
+		b.broken, b.failure = f.Result.First.Invariant, w.amongOthers(f, e)
+	case f != nil:
+		w.most = 1
+		b.broken, b.failure = f.Result.First.Invariant, w.shorten(f, w.calls+randomShorten*budget)
 	}
 	b.volatile, b.counts, b.calls = w.o.Volatile, t.Counts, w.calls
 	b.histories, b.undecided = t.Histories, t.Undecided
 	return b
+}
+
+func (w *simulated) trial() judge.Trial {
+	return judge.Trial{Subject: w.subject, Want: harmful, Config: w.suit}
+}
+
+// draw runs schedules up to the first that goes wrong, or as many as budget calls
+// are enough for.
+func (w *simulated) draw(t *judge.Trial, e kit.Effort, budget int) (*judge.Failure, error) {
+	most, limit := 0, w.calls+budget
+	for i := 0; i == 0 || w.calls+most <= limit; i++ {
+		before := w.calls
+		f, err := w.run(t, e, i)
+		if f != nil || err != nil {
+			return f, err
+		}
+		most = max(most, w.calls-before)
+	}
+	return nil, nil
+}
+
+// run runs schedule number i.
+func (w *simulated) run(t *judge.Trial, e kit.Effort, i int) (*judge.Failure, error) {
+	profiles := w.profiles()
+	f, err := t.Run(judge.Source(e.Seed, i), &profiles[i%len(profiles)], randomMinSteps, randomMaxSteps)
+	if err == nil {
+		err = w.setup()
+	}
+	if f != nil {
+		f.Number = i
+	}
+	return f, err
+}
+
+// alone is how f goes wrong on a fresh store, or if it does not, another schedule
+// that does; or else f as it is, which takes other leases.
+func (w *simulated) alone(f *judge.Failure, e kit.Effort, budget int) (out *judge.Failure, among bool, err error) {
+	w.most = 1
+	if r := judge.Run(f.Schedule, w.subject, harmful); r.Violated != 0 {
+		f.Result = r.Result
+		return f, false, w.setup()
+	}
+	t := w.trial()
+	if other, err := w.draw(&t, e, budget); other != nil || err != nil {
+		return other, false, err
+	}
+	return f, true, nil
+}
+
+// amongOthers tells of f, which goes wrong on a store that had the runs before
+// it.
+func (w *simulated) amongOthers(f *judge.Failure, e kit.Effort) *kit.Failure {
+	again := newSimulated(w.open, w.o)
+	defer again.close()
+	t := again.trial()
+	for i := range f.Number {
+		again.run(&t, e, i)
+	}
+	out := again.failure(f.Schedule, f.Result.First)
+	out.What += amongOthers
+	out.Story = append([]string{fmt.Sprintf("(on a store that had %d other leases before)", again.runs-1)}, out.Story...)
+	out.File = nil // it is no schedule by itself
+	return out
 }
 
 // shorten makes f as short as limit calls allow, and tells it.

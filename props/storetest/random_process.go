@@ -9,23 +9,30 @@ import (
 	"fencepost/props/kit"
 )
 
-// process is a lab as a World drives it.
+// process is a lab as a World drives it, for one run.
 type process struct {
 	*kit.Lab[lease.Store]
-	calls *int
-	at    time.Duration // since the beginning
-	asked []probeLine   // last
+	w        *simulated
+	resource string
+	at       time.Duration // since the beginning
+	asked    []probeLine   // last
 }
 
-func newProcess(lab *kit.Lab[lease.Store], calls *int) *process {
-	p := &process{Lab: lab, calls: calls}
-	lab.Tell(p.stuck)
+func newProcess(w *simulated, resource string) *process {
+	p := &process{Lab: w.lab, w: w, resource: resource}
+	w.lab.Tell(p.stuck)
 	return p
 }
 
+// Resource is the run's own.
+func (p *process) Resource() string { return p.resource }
+
+// Close leaves the store to the next run.
+func (p *process) Close() { p.w.idle = true }
+
 // Store counts, as it is asked for once for each call. What it gives is watched.
 func (p *process) Store() lease.Store {
-	*p.calls++
+	p.w.calls++
 	if d, ok := p.Thing().(kit.Deleter); ok {
 		return deletable{asked{p}, d}
 	}
