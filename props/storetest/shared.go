@@ -52,7 +52,7 @@ func together(open script.Open) script.Open {
 	return func(e kit.Env) lease.Store {
 		p := &processes{both: [2]lease.Store{open(e), open(e)}}
 		if _, ok := p.both[0].(kit.Deleter); ok {
-			return deleting{p}
+			return deletingProcesses{p}
 		}
 		return p
 	}
@@ -106,10 +106,10 @@ func (p *processes) Close() {
 	}
 }
 
-// deleting is one whose leases an operator can delete.
-type deleting struct{ *processes }
+// deletingProcesses is one whose leases an operator can delete.
+type deletingProcesses struct{ *processes }
 
 // Delete asks one of them.
-func (p deleting) Delete(ctx context.Context, resource string) error {
+func (p deletingProcesses) Delete(ctx context.Context, resource string) error {
 	return p.turn().(kit.Deleter).Delete(ctx, resource)
 }
