@@ -234,3 +234,31 @@ func lenient(op lease.Op, fix func(r row, q *lease.Request)) func(time.Duration,
 		return next, rep
 	})
 }
+
+// capTTL has a store keep a lease for no longer than most, whatever it grants.
+func capTTL(most time.Duration) func(time.Duration, row, lease.Request) (row, lease.Reply) {
+	return func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		ttl := q.TTL
+		q.TTL = min(ttl, most)
+		next, rep := r.Handle(now, 0, q)
+		if rep.Code == lease.CodeGranted {
+			rep.TTL = ttl
+		}
+		return next, rep
+	}
+}
+
+// forgets has a store drop a lease, its counter too, so long after it came to be
+// in that state. A release makes Expires the instant of it.
+func forgets(in lease.Status, after time.Duration) func(time.Duration, row, lease.Request) (row, lease.Reply) {
+	return func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		if r.Token > 0 && r.Status == in && now-r.Expires >= after {
+			r = row{}
+		}
+		next, rep := r.Handle(now, 0, q)
+		if rep.Code == lease.CodeReleased {
+			next.Expires = now
+		}
+		return next, rep
+	}
+}

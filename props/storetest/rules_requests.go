@@ -71,6 +71,25 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {free}
 		acquire a {T}`},
+	{"rules/next-token-long-after-release", []model.Rule{model.RuleTokenNext}, 0, `
+		acquire a {T}
+		release a
+		advance 1h
+		acquire b {T}
+		release b
+		advance 24h
+		acquire c {T}
+		release c
+		advance 9600h
+		acquire a {T}`},
+	{"rules/next-token-long-after-lapse", []model.Rule{model.RuleTokenNext}, 0, `
+		acquire a {T}
+		advance {free+1h}
+		acquire b {T}
+		advance {free+24h}
+		acquire c {T}
+		advance {free+9600h}
+		acquire a {T}`},
 	{"rules/next-token-whoever-was-refused-meanwhile", []model.Rule{model.RuleTokenNext}, 0, `
 		acquire a {T}
 		acquire b {T}
@@ -97,6 +116,18 @@ var requestRules = []rule{
 		acquire a {nanos}
 		advance {nanos.end-1ns}
 		acquire b {T}`},
+	{"rules/held-until-the-last-nanosecond-of-minutes", []model.Rule{model.RuleNotEarly}, 0, `
+		acquire a {minutes}
+		advance {minutes.end-1ns}
+		acquire b {T}`},
+	{"rules/held-until-the-last-nanosecond-of-hours", []model.Rule{model.RuleNotEarly}, 0, `
+		acquire a {hours}
+		advance {hours.end-1ns}
+		acquire b {T}`},
+	{"rules/held-until-the-last-nanosecond-of-days", []model.Rule{model.RuleNotEarly}, 0, `
+		acquire a {days}
+		advance {days.end-1ns}
+		acquire b {T}`},
 	{"rules/granted-at-any-instant-held-until-the-last-nanosecond", []model.Rule{model.RuleNotEarly}, 0, `
 		advance 999999999ns
 		acquire a {T}
@@ -106,6 +137,18 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {free}
 		acquire b {T}`},
+	{"rules/the-ttl-of-a-released-tenure-does-not-count", []model.Rule{model.RuleOnTime}, 0, `
+		acquire a {long}
+		release a
+		acquire b {T}
+		advance {free}
+		acquire c {T}`},
+	{"rules/the-ttl-of-a-lapsed-tenure-does-not-count", []model.Rule{model.RuleOnTime}, 0, `
+		acquire a {long}
+		advance {long+late+delay}
+		acquire b {T}
+		advance {free}
+		acquire c {T}`},
 	{"rules/lapses-once-and-for-all", []model.Rule{model.RuleLapseFinal, model.RuleRenewHeld}, noRenewal, `
 		acquire a {T}
 		advance {gone}
@@ -167,6 +210,10 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {gone}
 		renew a {T}`},
+	{"rules/renew-long-after-lapse-is-refused", []model.Rule{model.RuleRenewHeld, model.RuleOnTime}, noRenewal, `
+		acquire a {T}
+		advance {gone+9600h}
+		renew a {T}`},
 	{"rules/renew-after-release-is-refused", []model.Rule{model.RuleRenewHeld}, 0, `
 		acquire a {T}
 		release a
@@ -209,6 +256,10 @@ var requestRules = []rule{
 	{"rules/release-of-a-lapsed-lease-is-refused", []model.Rule{model.RuleReleaseHeld, model.RuleOnTime}, 0, `
 		acquire a {T}
 		advance {gone}
+		release a`},
+	{"rules/release-long-after-lapse-is-refused", []model.Rule{model.RuleReleaseHeld, model.RuleOnTime}, 0, `
+		acquire a {T}
+		advance {gone+9600h}
 		release a`},
 	{"rules/release-twice-is-refused", []model.Rule{model.RuleReleaseHeld}, 0, `
 		acquire a {T}

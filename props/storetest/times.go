@@ -15,6 +15,7 @@ type times struct {
 	late, delay      time.Duration
 	grain            time.Duration // the unit of TTLs, 1 ns where they are exact
 	least            time.Duration // the shortest TTL in whole seconds
+	minTTL           time.Duration
 }
 
 // least TTL that a store is asked for unless it takes only longer ones: long
@@ -22,7 +23,7 @@ type times struct {
 const usualTTL = 10 * time.Second
 
 func timesOf(o kit.Options) times {
-	t := times{late: o.Late, delay: o.LockDelay, grain: max(o.Granularity, 1)}
+	t := times{late: o.Late, delay: o.LockDelay, grain: max(o.Granularity, 1), minTTL: o.MinTTL}
 	t.ttl = ceil(max(usualTTL, 2*o.MinTTL), 2*t.grain)
 	t.short, t.long = t.ttl/2, 2*t.ttl
 	t.least = ceil(o.MinTTL, time.Second)
@@ -57,6 +58,12 @@ func (t times) named(name string) (time.Duration, bool) {
 		return t.least + 1500*time.Millisecond + 500*time.Microsecond, true
 	case "nanos": // nor whole microseconds
 		return t.least + time.Second + time.Nanosecond, true
+	case "minutes": // TTLs above what a store may cut them to: a minute, an hour, a day or a month
+		return max(90*time.Second, t.minTTL), true
+	case "hours":
+		return max(25*time.Hour, t.minTTL), true
+	case "days":
+		return 60 * 24 * time.Hour, true
 	case "late":
 		return t.late, true
 	case "delay":
