@@ -37,6 +37,8 @@ type gate struct {
 	// off lets everybody pass. Meeting is synchronization, and hides data races
 	// from the race detector: some rounds go without.
 	off atomic.Bool
+	// stall keeps the next one who comes here for a while, and nobody else.
+	stall atomic.Bool
 
 	mu      sync.Mutex
 	callers int           // inside the store
@@ -70,6 +72,9 @@ func (g *gate) open() {
 // pass waits for the others. Goroutines of the store may pass too: they are
 // taken for a caller, which at worst opens the gate too soon.
 func (g *gate) pass() {
+	if g.stall.Load() && g.stall.CompareAndSwap(true, false) {
+		time.Sleep(stall)
+	}
 	if g.off.Load() {
 		return
 	}
