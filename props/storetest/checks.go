@@ -13,6 +13,7 @@ import (
 func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 	checks := slices.Concat(
 		Rules(open, o),
+		[]kit.Check{Many(open, o, e)},
 		Malformed(open, o),
 		Watch(open, o),
 		Lockstep(open, o, e),

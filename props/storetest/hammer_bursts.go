@@ -54,13 +54,14 @@ func (g game) bursts(h *hammer, budget int) *breach {
 	}
 }
 
-// stalled says that the burst is one in which the first caller who reads the
-// clock is kept there, and leases says how many leases the burst is about.
-//
-// Where that caller has the store's lock meanwhile, all others queue for it, for
-// longer than a sync.Mutex takes for starvation: it then goes from each of them
-// to the next at every unlock, and nobody does two steps in a row.
-func (h *hammer) stalled() bool { return h.burst%32 < 2 }
+// stalled says that the burst is about one lease, for whose calls the callers
+// queue behind another one, who is kept where it reads the clock for a
+// different lease. If it has the store's lock there, they wait for longer than
+// the millisecond after which a sync.Mutex is starving; when they wake up, it
+// has the lock again. From then on the lock goes from each of them to the next
+// at every unlock, and nobody does two steps in a row, on however few
+// processors.
+func (h *hammer) stalled() bool { return h.burst < 2*len(stallers) }
 
 func (h *hammer) leases() int {
 	if h.stalled() {
@@ -69,8 +70,39 @@ func (h *hammer) leases() int {
 	return burstLeases
 }
 
-// stall is longer than the millisecond after which a sync.Mutex is starving.
-const stall = 1500 * time.Microsecond
+// How long the one who keeps others waiting is kept at its first call, and at
+// its second, at which they must wake up.
+const (
+	stallFirst  = 1500 * time.Microsecond
+	stallSecond = 500 * time.Microsecond
+)
+
+// stallers are the calls that may read the clock under the lock, where those
+// that are raced do not.
+var stallers = [...]lease.Op{lease.OpGet, lease.OpAcquire, lease.OpRenew, lease.OpRelease}
+
+// staller keeps the others waiting.
+func (h *hammer) staller() {
+	x := h.candidate("x")
+	resource := h.resource("x")
+	for _, d := range [...]time.Duration{stallFirst, stallSecond} {
+		h.gate.stall.Store(int64(d))
+		switch stallers[h.burst%len(stallers)] {
+		case lease.OpGet:
+			if !h.o.NoGet {
+				h.store.Get(h.ctx, resource)
+			}
+		case lease.OpAcquire:
+			h.store.Acquire(h.ctx, resource, x, h.ttl)
+		case lease.OpRenew:
+			h.store.Renew(h.ctx, resource, x, 1, h.ttl)
+		case lease.OpRelease:
+			h.store.Release(h.ctx, resource, x, 1)
+		}
+	}
+	h.gate.stall.Store(0)
+	h.gate.stalling.Store(false)
+}
 
 // walk makes calls at once: each lane is the calls of one caller, of which the
 // n-th of all lanes are for one lease.
@@ -82,6 +114,12 @@ func (h *hammer) walk(lanes [][]*call) {
 		rng := rand.New(rand.NewPCG(h.rng.Uint64(), 0))
 		fs[i] = func() {
 			defer places[i].n.Store(math.MaxInt64) // also where the store ends the goroutine
+			for range 1 << 16 {
+				if !h.gate.stalling.Load() || h.gate.kept.Load() {
+					break
+				}
+				runtime.Gosched()
+			}
 			for n, c := range calls {
 				switch h.burst / 2 % 4 {
 				case 0: // as fast as they can
@@ -99,9 +137,12 @@ func (h *hammer) walk(lanes [][]*call) {
 			}
 		}
 	}
-	h.gate.stall.Store(h.stalled())
+	if h.stalled() {
+		h.gate.kept.Store(false)
+		h.gate.stalling.Store(true)
+		fs = append(fs, h.staller)
+	}
 	h.together(fs...)
-	h.gate.stall.Store(false)
 }
 
 // place is how far a caller has come, on a cache line of its own.
@@ -218,6 +259,7 @@ func (h *hammer) renewalsAtOnce() *breach {
 	if b != nil {
 		return b
 	}
+	h.lab.Advance(1) // so that a renewal changes something
 	lanes := make([][]*call, 3)
 	for _, a := range held {
 		lanes[0] = append(lanes[0], h.renew(a))

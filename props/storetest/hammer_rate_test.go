@@ -15,7 +15,7 @@ func TestHowOftenAQuickRunConvicts(t *testing.T) {
 	if os.Getenv("FENCEPOST_RATE") == "" {
 		t.Skip("FENCEPOST_RATE=1 measures for a minute or two")
 	}
-	const quickRuns = 200
+	const quickRuns = 25
 	for _, at := range []struct {
 		name string
 		open func(lease.Op) script.Open

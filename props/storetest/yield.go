@@ -37,8 +37,10 @@ type gate struct {
 	// off lets everybody pass. Meeting is synchronization, and hides data races
 	// from the race detector: some rounds go without.
 	off atomic.Bool
-	// stall keeps the next one who comes here for a while, and nobody else.
-	stall atomic.Bool
+	// stall is for how many nanoseconds to keep the next one who comes here,
+	// and nobody else; kept says that one was, since somebody began stalling.
+	stall          atomic.Int64
+	stalling, kept atomic.Bool
 
 	mu      sync.Mutex
 	callers int           // inside the store
@@ -72,8 +74,9 @@ func (g *gate) open() {
 // pass waits for the others. Goroutines of the store may pass too: they are
 // taken for a caller, which at worst opens the gate too soon.
 func (g *gate) pass() {
-	if g.stall.Load() && g.stall.CompareAndSwap(true, false) {
-		time.Sleep(stall)
+	if d := g.stall.Load(); d > 0 && g.stall.CompareAndSwap(d, 0) {
+		g.kept.Store(true)
+		time.Sleep(time.Duration(d))
 	}
 	if g.off.Load() {
 		return
