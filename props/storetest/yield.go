@@ -31,8 +31,8 @@ const patience = 64
 // holds. BenchmarkRounds measures it anew.
 //
 // Where a store touches neither its clock nor its context between the check and
-// the act, as when it reads the clock first of all, there is nowhere to meet: 0.3%
-// of the rounds convict it, yielding or not.
+// the act, as when it reads the clock first of all, there is nowhere to meet: see
+// [Concurrency] for what is done about those.
 type gate struct {
 	// off lets everybody pass. Meeting is synchronization, and hides data races
 	// from the race detector: some rounds go without.
