@@ -83,6 +83,8 @@ var stallers = [...]lease.Op{lease.OpGet, lease.OpAcquire, lease.OpRenew, lease.
 
 // staller keeps the others waiting.
 func (h *hammer) staller() {
+	defer h.gate.stalling.Store(false) // nobody waits for it any more
+	defer h.gate.stall.Store(0)
 	x := h.candidate("x")
 	resource := h.resource("x")
 	for _, d := range [...]time.Duration{stallFirst, stallSecond} {
@@ -100,8 +102,6 @@ func (h *hammer) staller() {
 			h.store.Release(h.ctx, resource, x, 1)
 		}
 	}
-	h.gate.stall.Store(0)
-	h.gate.stalling.Store(false)
 }
 
 // walk makes calls at once: each lane is the calls of one caller, of which the
@@ -114,7 +114,7 @@ func (h *hammer) walk(lanes [][]*call) {
 		rng := rand.New(rand.NewPCG(h.rng.Uint64(), 0))
 		fs[i] = func() {
 			defer places[i].n.Store(math.MaxInt64) // also where the store ends the goroutine
-			for range 1 << 16 {
+			for range 1 << 16 { // until the one who stalls is kept, or is through
 				if !h.gate.stalling.Load() || h.gate.kept.Load() {
 					break
 				}
