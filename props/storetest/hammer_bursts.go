@@ -114,7 +114,7 @@ func (h *hammer) walk(lanes [][]*call) {
 		rng := rand.New(rand.NewPCG(h.rng.Uint64(), 0))
 		fs[i] = func() {
 			defer places[i].n.Store(math.MaxInt64) // also where the store ends the goroutine
-			for range 1 << 16 { // until the one who stalls is kept, or is through
+			for range 1 << 16 {                    // until the one who stalls is kept, or is through
 				if !h.gate.stalling.Load() || h.gate.kept.Load() {
 					break
 				}
