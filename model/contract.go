@@ -153,7 +153,7 @@ func (c *Contract) Judge(q Ask, a Said) (b Breach, broken bool) {
 	if rule == anyRule {
 		rule = c.blame(&q, &a)
 	}
-	return c.breach(rule, q), true
+	return c.breach(rule, q, a), true
 }
 
 // Restart is the store coming back from durable state with a clock that reads

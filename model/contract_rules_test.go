@@ -579,3 +579,16 @@ func TestRulesHaveNamesAndTexts(t *testing.T) {
 		t.Errorf("a rule that is none is called %q", got)
 	}
 }
+
+func TestRemainingOfALeaseThatNobodyHolds(t *testing.T) {
+	c := NewContract(Promise{})
+	for _, x := range []turn{acquire(0, ownerA, 10, granted(ownerA, 1, 10)), release(0, ownerA, 1, Said{Code: CodeReleased})} {
+		if b, broken := c.Judge(x.q, x.a); broken {
+			t.Fatal(b.Want)
+		}
+	}
+	b, _ := c.Judge(Ask{Op: OpGet}, Said{Code: CodeDelayed, Remaining: 10 * second})
+	if want := "nobody has it: a released it; Remaining is 0 where nobody holds the lease and no lock delay runs"; b.Rule != RuleNoLockDelay || b.Want != want {
+		t.Errorf("%v: wanted is %q, and should be %q", b.Rule, b.Want, want)
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// breach is an answer to q that breaks rule, in the state before it.
-func (c *Contract) breach(rule Rule, q Ask) Breach {
+// breach is the answer a to q that breaks rule, in the state before it.
+func (c *Contract) breach(rule Rule, q Ask, a Said) Breach {
 	want := c.want(&q)
 	switch rule {
 	case RuleGrantTTL:
@@ -17,6 +17,12 @@ func (c *Contract) breach(rule Rule, q Ask) Breach {
 		}
 	case RuleGrantHolder:
 		want += "; the grant names who asked"
+	}
+	if q.Op == OpGet && (a.Code == CodeDelayed || a.Code == CodeFree) && a.Remaining != 0 {
+		// To whoever filled it in it is no lock delay.
+		if in := *c; !in.inDelay(q.At) {
+			want += "; Remaining is 0 where nobody holds the lease and no lock delay runs"
+		}
 	}
 	b := Breach{Rule: rule, pattern: want, holder: c.owner, asker: q.Owner, SteadyClock: c.Promise.SteadyClock}
 	b.Want = b.Named(plainName)

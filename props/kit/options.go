@@ -52,7 +52,8 @@ type Options struct {
 	// without Get.
 	NoGet bool
 	// Calls is about how many calls of the store the quick mode makes, beside
-	// some 200 of open, and the long mode a hundred times as many. Default
+	// some 200 of open, and the long mode a hundred times as many; where calls
+	// take a few microseconds, races go on for some milliseconds more. Default
 	// 20,000: lower it for a store whose calls take long, but hardly below
 	// 2,000, of which some checks learn too little to pass, and say so.
 	Calls int

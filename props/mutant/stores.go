@@ -80,6 +80,22 @@ func wrongTokens() []WrongStore {
 			s.remove = func(row) row { return row{} }
 		}),
 	}, {
+		Name:      "counter-forgotten-in-a-month",
+		Breaks:    "A lease that nobody has held for 30 days is dropped, its counter too: the next owner gets token 1 again.",
+		Seen:      "counters in a Redis key that an EXPIRE takes away, or in a row that a nightly job deletes",
+		Convicted: "rules/next-token-long-after-release",
+		Open: func(e kit.Env) lease.Store {
+			return start(e, func(s *habits) {
+				s.release = func(r row) row { return row{token: r.token, until: e.Clock.Now()} }
+				s.next = func(r row, _ lease.Holder) lease.Token {
+					if e.Clock.Now()-r.until >= forgotten {
+						return 1
+					}
+					return r.token + 1
+				}
+			})
+		},
+	}, {
 		Name:      "token-kept-for-the-same-node",
 		Breaks:    "A node that takes the lease again after its own tenure lapsed keeps the token.",
 		Seen:      "client-go leaderelection raises LeaderTransitions only if the holder's name changes",
@@ -132,6 +148,9 @@ func wrongTokens() []WrongStore {
 		}),
 	}}
 }
+
+// forgotten is when a store that drops what nobody has touched does so.
+const forgotten = 30 * 24 * time.Hour
 
 func wrongOwners() []WrongStore {
 	return []WrongStore{{
@@ -249,6 +268,20 @@ func wrongExpiries() []WrongStore {
 		Open: keeping(until(func(now, ttl time.Duration) time.Duration {
 			return sum(now, ttl.Truncate(time.Millisecond))
 		})),
+	}, {
+		Name:      "ttl-capped",
+		Breaks:    "TTLs are cut to 24h and granted as asked: a leader who asked for more overstays.",
+		Seen:      "memcached, which takes an expiry above 30 days for an instant of 1970",
+		Convicted: "rules/held-until-the-last-nanosecond-of-hours",
+		Open: keeping(until(func(now, ttl time.Duration) time.Duration {
+			return sum(now, min(ttl, 24*time.Hour))
+		})),
+	}, {
+		Name:      "expiry-of-an-earlier-tenure",
+		Breaks:    "A new tenure ends no sooner than the one before it would have, though that was released: whoever waits for a short TTL waits for the long one.",
+		Seen:      "an upsert that sets the expiry to GREATEST(expires_at, now() + ttl), whoever is granted the lease",
+		Convicted: "rules/the-ttl-of-a-released-tenure-does-not-count",
+		Open:      func(e kit.Env) lease.Store { return outlasts{start(e, keepsExpiry)} },
 	}, {
 		Name:      "expiry-by-the-callers-clock",
 		Breaks:    "The library computes the expiry on its caller's clock and the store judges it on its own: here the lease ends 3s early.",

@@ -140,3 +140,26 @@ func (s lazy) Get(ctx context.Context, resource string) (lease.Observation, erro
 	s.mu.Unlock()
 	return s.plain.Get(ctx, resource)
 }
+
+// outlasts is a store that never makes an expiry earlier, not even for another
+// tenure.
+type outlasts struct{ *plain }
+
+// keepsExpiry leaves it in the row of a released lease.
+func keepsExpiry(s *habits) {
+	s.release = func(r row) row { return row{token: r.token, until: r.until} }
+}
+
+// Acquire sets the greater expiry, whosever it was.
+func (s outlasts) Acquire(ctx context.Context, resource string, h lease.Holder, ttl time.Duration) (g lease.Grant, err error) {
+	err = s.turn(ctx, resource, func(r row, now time.Duration) (row, error) {
+		before := r.until
+		r, granted, err := s.acquire(resource, r, now, h, ttl)
+		if err == nil {
+			r.until = max(r.until, before)
+		}
+		g = granted
+		return r, err
+	})
+	return g, err
+}

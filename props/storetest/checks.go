@@ -24,6 +24,7 @@ func checks(open script.Open, o kit.Options, e kit.Effort, limit time.Duration) 
 	open = kit.Watched(w, open)
 	checks := slices.Concat(
 		Rules(open, o),
+		[]kit.Check{Many(open, o, e)},
 		Malformed(open, o),
 		Watch(open, o),
 		Lockstep(open, o, e),

@@ -24,7 +24,7 @@ func TestTheQuickModeOpensAStoreRarelyAndCallsItAsOftenAsItSays(t *testing.T) {
 		v := variants()[name]
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
-			opens := 0
+			opens, races := 0, int64(0)
 			open := func(e kit.Env) lease.Store {
 				opens++
 				return costs(v.open(e), &calls, 0)
@@ -35,11 +35,14 @@ func TestTheQuickModeOpensAStoreRarelyAndCallsItAsOftenAsItSays(t *testing.T) {
 					t.Errorf("%s: %+v", check.Name, out)
 				}
 				t.Logf("%-60s %4d opens %5d calls", check.Name, opens-o, calls.Load()-c)
+				if strings.HasPrefix(check.Name, "concurrency/") {
+					races += calls.Load() - c
+				}
 			}
 			t.Logf("%d opens, %d calls", opens, calls.Load())
-			// The concurrent checks end with a round, and the rules and odd
-			// requests come on top.
-			if n := calls.Load(); n > kit.DefaultCalls*13/10 || n < kit.DefaultCalls/2 {
+			// The rules and odd requests come on top. So do races, for some
+			// milliseconds, where calls are as cheap as here.
+			if n := calls.Load() - races; n > kit.DefaultCalls*11/10 || n < kit.DefaultCalls/2 {
 				t.Errorf("%d calls, and the options say %d", n, kit.DefaultCalls)
 			}
 			if opens > 250 {

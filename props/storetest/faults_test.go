@@ -79,7 +79,7 @@ func faults() []fault {
 			}
 			return r
 		})},
-		{name: "a free row is purged after a month", check: "rules/next-token-weeks-after-a-release", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		{name: "a free row is purged after a month", check: "rules/next-token-long-after-release", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
 			if r.Status == lease.Free && r.Token > 0 && now-r.Expires > month {
 				r = row{}
 			}
@@ -89,7 +89,7 @@ func faults() []fault {
 			}
 			return r, rep
 		}},
-		{name: "a lapsed row is purged after a month", check: "rules/next-token-weeks-after-a-lapse", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		{name: "a lapsed row is purged after a month", check: "rules/next-token-long-after-lapse", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
 			if r.Status != lease.Free && now-r.Expires > month {
 				r = row{}
 			}
@@ -119,6 +119,23 @@ func faults() []fault {
 				r.Token, rep.Token = before.Token, before.Token
 			}
 			return r
+		})},
+		{name: "the counter is forgotten an hour after a release", check: "rules/next-token-long-after-release", handle: forgets(lease.Free, time.Hour)},
+		{name: "the counter is forgotten a day after a release", check: "rules/next-token-long-after-release", handle: forgets(lease.Free, 24*time.Hour)},
+		{name: "the counter is forgotten a year after a release", check: "rules/next-token-long-after-release", handle: forgets(lease.Free, year)},
+		{name: "the counter is forgotten an hour after a lapse", check: "rules/next-token-long-after-lapse", handle: forgets(lease.Running, time.Hour)},
+		{name: "the counter is forgotten a year after a lapse", check: "rules/next-token-long-after-lapse", handle: forgets(lease.Running, year)},
+		{name: "renews a year after the lapse", check: "rules/renew-long-after-lapse-is-refused", handle: on(ren, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status == lease.Running && now-r.Expires >= year {
+				r.Expires = now + 1
+			}
+			return r.Handle(now, 0, q)
+		})},
+		{name: "releases a year after the lapse", check: "rules/release-long-after-lapse-is-refused", handle: on(rel, 0, func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			if r.Status == lease.Running && now-r.Expires >= year {
+				r.Expires = now + 1
+			}
+			return r.Handle(now, 0, q)
 		})},
 		{name: "token again for the same holder", check: "rules/next-token-for-the-same-holder", handle: after(acq, lease.CodeGranted, func(_ time.Duration, before, r row, rep *lease.Reply) row {
 			if before.Holder == r.Holder {
@@ -153,6 +170,22 @@ func faults() []fault {
 		{name: "whole seconds", check: "rules/held-until-the-last-nanosecond-of-a-tenth", handle: cutTTL(acq, sec)},
 		{name: "whole milliseconds", check: "rules/held-until-the-last-nanosecond-of-a-fraction-of-a-millisecond", handle: cutTTL(acq, time.Millisecond)},
 		{name: "whole microseconds", check: "rules/held-until-the-last-nanosecond-of-a-fraction-of-a-microsecond", handle: cutTTL(acq, time.Microsecond)},
+		{name: "a minute at most", check: "rules/held-until-the-last-nanosecond-of-minutes", handle: capTTL(time.Minute)},
+		{name: "an hour at most", check: "rules/held-until-the-last-nanosecond-of-hours", handle: capTTL(time.Hour)},
+		{name: "a day at most", check: "rules/held-until-the-last-nanosecond-of-hours", handle: capTTL(24 * time.Hour)},
+		{name: "a month at most", check: "rules/held-until-the-last-nanosecond-of-weeks", handle: capTTL(30 * 24 * time.Hour)},
+		{name: "lasts as long as the longest TTL ever", check: "rules/the-ttl-of-a-lapsed-tenure-does-not-count", handle: after(acq, lease.CodeGranted, func(now time.Duration, before, r row, _ *lease.Reply) row {
+			r.TTL = max(before.TTL, r.TTL)
+			r.Expires = now + r.TTL
+			return r
+		})},
+		{name: "never ends before an earlier tenure would", check: "rules/the-ttl-of-a-released-tenure-does-not-count", handle: func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+			next, rep := r.Handle(now, 0, q)
+			if rep.Code == lease.CodeReleased || rep.Code == lease.CodeGranted {
+				next.Expires = max(next.Expires, r.Expires)
+			}
+			return next, rep
+		}},
 		{name: "whole seconds of now", check: "rules/granted-at-any-instant-held-until-the-last-nanosecond", handle: after(acq, lease.CodeGranted, func(now time.Duration, before, r row, rep *lease.Reply) row {
 			if before.Token != r.Token {
 				r.Expires = now/sec*sec + rep.TTL

@@ -234,3 +234,94 @@ func lenient(op lease.Op, fix func(r row, q *lease.Request)) func(time.Duration,
 		return next, rep
 	})
 }
+
+// capTTL has a store keep a lease for no longer than most, whatever it grants.
+func capTTL(most time.Duration) func(time.Duration, row, lease.Request) (row, lease.Reply) {
+	return func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		ttl := q.TTL
+		q.TTL = min(ttl, most)
+		next, rep := r.Handle(now, 0, q)
+		if rep.Code == lease.CodeGranted {
+			rep.TTL = ttl
+		}
+		return next, rep
+	}
+}
+
+// forgets has a store drop a lease, its counter too, so long after it came to be
+// in that state. A release makes Expires the instant of it.
+func forgets(in lease.Status, after time.Duration) func(time.Duration, row, lease.Request) (row, lease.Reply) {
+	return func(now time.Duration, r row, q lease.Request) (row, lease.Reply) {
+		if r.Token > 0 && r.Status == in && now-r.Expires >= after {
+			r = row{}
+		}
+		next, rep := r.Handle(now, 0, q)
+		if rep.Code == lease.CodeReleased {
+			next.Expires = now
+		}
+		return next, rep
+	}
+}
+
+// forgetful is a store that keeps so many leases in one state, and drops the
+// one that came to be in it first.
+type forgetful struct {
+	lease.Store
+	keeps int
+	only  lease.Status
+	e     kit.Env
+	recs  map[string]row
+	queue []string
+}
+
+func (s *forgetful) do(resource string, q lease.Request) (lease.Reply, error) {
+	r := s.recs[resource]
+	next, rep := r.Handle(s.e.Clock.Now(), 0, q)
+	s.recs[resource] = next
+	if next.Status == s.only && next.Status != r.Status || next.Token != r.Token && s.only == lease.Running {
+		s.queue = append(s.queue, resource)
+		if len(s.queue) > s.keeps {
+			if old := s.queue[0]; s.recs[old].Status == s.only {
+				delete(s.recs, old)
+			}
+			s.queue = s.queue[1:]
+		}
+	}
+	return rep, rep.Err(resource)
+}
+
+func (s *forgetful) grant(resource string, rep lease.Reply, err error) (lease.Grant, error) {
+	if err != nil {
+		return lease.Grant{}, err
+	}
+	return lease.Grant{Resource: resource, Holder: rep.Holder, Token: rep.Token, TTL: rep.TTL}, nil
+}
+
+func (s *forgetful) Acquire(ctx context.Context, r string, h lease.Holder, ttl time.Duration) (lease.Grant, error) {
+	if err := ctx.Err(); err != nil {
+		return lease.Grant{}, err
+	}
+	rep, err := s.do(r, lease.Request{Op: lease.OpAcquire, Holder: h, TTL: ttl})
+	return s.grant(r, rep, err)
+}
+
+func (s *forgetful) Renew(ctx context.Context, r string, h lease.Holder, t lease.Token, ttl time.Duration) (lease.Grant, error) {
+	if err := ctx.Err(); err != nil {
+		return lease.Grant{}, err
+	}
+	rep, err := s.do(r, lease.Request{Op: lease.OpRenew, Holder: h, Token: t, TTL: ttl})
+	return s.grant(r, rep, err)
+}
+
+func (s *forgetful) Release(ctx context.Context, r string, h lease.Holder, t lease.Token) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := s.do(r, lease.Request{Op: lease.OpRelease, Holder: h, Token: t})
+	return err
+}
+
+func (s *forgetful) Get(_ context.Context, r string) (lease.Observation, error) {
+	rep, err := s.do(r, lease.Request{Op: lease.OpGet})
+	return lease.Observation{Resource: r, Holder: rep.Current, Token: rep.Token, Remaining: rep.Remaining}, err
+}

@@ -23,29 +23,29 @@ var games = [...]game{
 	{"one-of-many-acquires-wins",
 		"Of candidates that acquire a free lease at the same time, the store grants it to exactly one. " +
 			"To look whether it is free and to take it must be one step: a lock, a transaction, a conditional update.",
-		readAcquire, (*hammer).oneOfMany},
+		readAcquire, (*hammer).oneOfMany, (*hammer).acquiresAtOnce},
 	{"retry-in-flight-keeps-the-token",
 		"A holder that acquires again while it holds the lease gets the token that it has, also when the first attempt is still under way: " +
 			"a retry after a timeout is no new ownership.",
-		readAcquire, (*hammer).retryInFlight},
+		readAcquire, (*hammer).retryInFlight, nil},
 	{"renew-against-takeover",
 		"A renewal and the acquires of others around the instant of the lapse: at most one of them gets the lease. " +
 			"A tenure is held until its TTL has run out, and not at that instant any more. " +
 			"Whoever takes a lease that had lapsed when it looked must make sure that it was not renewed since.",
-		readRenew, (*hammer).renewAgainstTakeover},
+		readRenew, (*hammer).renewAgainstTakeover, nil},
 	{"release-against-acquire",
 		"A release ends a tenure once, and whoever acquires while it is under way is refused or gets the lease under a new token.",
-		readRelease, (*hammer).releaseAgainstAcquire},
+		readRelease, (*hammer).releaseAgainstAcquire, (*hammer).releasesAtOnce},
 	{"release-is-final",
 		"Once a release was answered the tenure is over, whatever renewal or retry of the same holder was under way: " +
 			"none of them may bring it back.",
-		readRelease, (*hammer).releaseIsFinal},
+		readRelease, (*hammer).releaseIsFinal, (*hammer).renewalsAtOnce},
 	{"tokens-rise",
 		"While one has the lease nobody else is granted it, and a grant that was asked for after another was answered has the higher token.",
-		readToken, (*hammer).tokensRise},
+		readToken, (*hammer).tokensRise, nil},
 	{"leases-are-apart",
 		"Calls for different leases at the same time do not disturb each other.",
-		readAcquire, (*hammer).leasesAreApart},
+		readAcquire, (*hammer).leasesAreApart, nil},
 }
 
 // nodes name the candidates of a round.
@@ -68,7 +68,7 @@ func (h *hammer) winner(calls []*call) (*call, *breach) {
 			return nil, c.breaks("%s asked twice for one lease, and got two tokens: %d and %d", c.who(), won.grant.Token, c.grant.Token)
 		}
 	}
-	if h.unsure() != nil {
+	if unsure(calls) != nil {
 		return nil, nil
 	}
 	if won == nil {
@@ -278,38 +278,48 @@ func (h *hammer) releaseAgainstAcquire() *breach {
 		acquires = append(acquires, h.acquire(a.resource, h.candidate("c")))
 	}
 	h.race(slices.Concat(acquires, releases)...)
-	if h.unsure() != nil {
-		return nil
+	won, b := h.handedOver(a, releases, acquires)
+	switch {
+	case b != nil || h.unsure() != nil:
+		return b
+	case won == nil:
+		return h.after(a, "a has released it")
 	}
-	var released, won *call
+	return h.keeps(won)
+}
+
+// handedOver judges releases of a's tenure, and acquires by others at the same
+// time, and says who has the lease now.
+func (h *hammer) handedOver(a *call, releases, acquires []*call) (won *call, b *breach) {
+	if unsure(releases) != nil || unsure(acquires) != nil {
+		return nil, nil
+	}
+	var released *call
 	for _, c := range releases {
 		switch {
 		case !c.ok():
 		case released != nil:
-			return c.breaks("one tenure was released twice")
+			return nil, c.breaks("one tenure was released twice")
 		default:
 			released = c
 		}
 	}
 	if released == nil {
-		return releases[0].breaks("a had the lease, and could not release it")
+		return nil, releases[0].breaks("a had the lease, and could not release it")
 	}
 	for _, c := range acquires {
 		switch {
 		case !c.ok():
 		case won != nil:
-			return both(won, c)
+			return nil, both(won, c)
 		default:
 			won = c
 		}
 	}
-	if won == nil {
-		return h.after(a, "a has released it")
+	if won != nil {
+		b = h.rises(a, won)
 	}
-	if b := h.rises(a, won); b != nil {
-		return b
-	}
-	return h.keeps(won)
+	return won, b
 }
 
 func (h *hammer) releaseIsFinal() *breach {

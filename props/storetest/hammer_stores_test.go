@@ -254,6 +254,54 @@ func openWrong(op lease.Op) script.Open {
 	}
 }
 
+// openUnlocks is a store of which one operation reads the clock first of all,
+// and unlocks between its check and its act.
+func openUnlocks(op lease.Op) script.Open {
+	return func(e kit.Env) lease.Store {
+		t := table{rows: map[string]row{}}
+		return mixed{
+			op: op,
+			right: tableStore{func(_ context.Context, resource string, f func(time.Duration, row) row) {
+				now := e.Clock.Now()
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.rows[resource] = f(now, t.rows[resource])
+			}},
+			wrong: tableStore{func(_ context.Context, resource string, f func(time.Duration, row) row) {
+				now := e.Clock.Now()
+				old := t.read(resource)
+				if r := f(now, old); r != old { // refusals change nothing
+					t.write(resource, r)
+				}
+			}},
+		}
+	}
+}
+
+// openUnlocksLate is one that reads the clock under the lock.
+func openUnlocksLate(op lease.Op) script.Open {
+	return func(e kit.Env) lease.Store {
+		t := table{rows: map[string]row{}}
+		return mixed{
+			op: op,
+			right: tableStore{func(_ context.Context, resource string, f func(time.Duration, row) row) {
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.rows[resource] = f(e.Clock.Now(), t.rows[resource])
+			}},
+			wrong: tableStore{func(_ context.Context, resource string, f func(time.Duration, row) row) {
+				t.mu.Lock()
+				old := t.rows[resource]
+				r := f(e.Clock.Now(), old)
+				t.mu.Unlock()
+				if r != old {
+					t.write(resource, r)
+				}
+			}},
+		}
+	}
+}
+
 // openShared: the leases are apart, and what is written is whatever lease was
 // asked for last.
 func openShared(e kit.Env) lease.Store {

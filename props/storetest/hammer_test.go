@@ -105,3 +105,27 @@ func TestAStoreWhoseOperationsAreNoSingleStepIsConvicted(t *testing.T) {
 		})
 	}
 }
+
+func TestAStoreThatUnlocksBetweenCheckAndActIsConvicted(t *testing.T) {
+	for op, by := range map[lease.Op]string{
+		lease.OpAcquire: "concurrency/one-of-many-acquires-wins",
+		lease.OpRenew:   "concurrency/release-is-final",
+		lease.OpRelease: "concurrency/release-against-acquire",
+	} {
+		t.Run(op.String(), func(t *testing.T) {
+			// Every time so far; the scheduler owes nobody anything.
+			for seed := range uint64(5) {
+				for _, c := range all(openUnlocksLate(op), kit.Options{}, kit.Effort{Seed: seed}) {
+					if c.Name != by {
+						continue
+					}
+					if out := c.Run(); out.Failure != nil {
+						t.Logf("%s", tale(out))
+						return
+					}
+				}
+			}
+			t.Errorf("%s does not convict it", by)
+		})
+	}
+}

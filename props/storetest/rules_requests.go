@@ -80,6 +80,25 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {free}
 		acquire a {T}`},
+	{"rules/next-token-long-after-release", []model.Rule{model.RuleTokenNext}, 0, `
+		acquire a {T}
+		release a
+		advance {hour}
+		acquire b {T}
+		release b
+		advance {day}
+		acquire c {T}
+		release c
+		advance {year}
+		acquire a {T}`},
+	{"rules/next-token-long-after-lapse", []model.Rule{model.RuleTokenNext}, 0, `
+		acquire a {T}
+		advance {free+hour}
+		acquire b {T}
+		advance {free+day}
+		acquire c {T}
+		advance {free+year}
+		acquire a {T}`},
 	{"rules/next-token-whoever-was-refused-meanwhile", []model.Rule{model.RuleTokenNext}, 0, `
 		acquire a {T}
 		acquire b {T}
@@ -92,15 +111,6 @@ var requestRules = []rule{
 	{"rules/next-token-over-many-turns", []model.Rule{model.RuleTokenNext}, 0, strings.Repeat(`
 		acquire a {T}
 		release a`, manyTurns)},
-	{"rules/next-token-weeks-after-a-release", []model.Rule{model.RuleTokenNext}, 0, `
-		acquire a {T}
-		release a
-		advance {weeks}
-		acquire b {T}`},
-	{"rules/next-token-weeks-after-a-lapse", []model.Rule{model.RuleTokenNext}, 0, `
-		acquire a {T}
-		advance {free+weeks}
-		acquire b {T}`},
 
 	// Time: held on [granted, granted + TTL), to the nanosecond.
 	{"rules/held-until-the-last-nanosecond", []model.Rule{model.RuleNotEarly}, 0, `
@@ -119,6 +129,14 @@ var requestRules = []rule{
 		acquire a {nanos}
 		advance {nanos.end-1ns}
 		acquire b {T}`},
+	{"rules/held-until-the-last-nanosecond-of-minutes", []model.Rule{model.RuleNotEarly}, 0, `
+		acquire a {minutes}
+		advance {minutes.end-1ns}
+		acquire b {T}`},
+	{"rules/held-until-the-last-nanosecond-of-hours", []model.Rule{model.RuleNotEarly}, 0, `
+		acquire a {hours}
+		advance {hours.end-1ns}
+		acquire b {T}`},
 	{"rules/held-until-the-last-nanosecond-of-weeks", []model.Rule{model.RuleNotEarly}, 0, `
 		acquire a {weeks}
 		advance {weeks.end-1ns}
@@ -132,6 +150,18 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {free}
 		acquire b {T}`},
+	{"rules/the-ttl-of-a-released-tenure-does-not-count", []model.Rule{model.RuleOnTime}, 0, `
+		acquire a {long}
+		release a
+		acquire b {T}
+		advance {free}
+		acquire c {T}`},
+	{"rules/the-ttl-of-a-lapsed-tenure-does-not-count", []model.Rule{model.RuleOnTime}, 0, `
+		acquire a {long}
+		advance {long+late+delay}
+		acquire b {T}
+		advance {free}
+		acquire c {T}`},
 	{"rules/lapses-once-and-for-all", []model.Rule{model.RuleLapseFinal, model.RuleRenewHeld}, noRenewal, `
 		acquire a {T}
 		advance {gone}
@@ -193,6 +223,10 @@ var requestRules = []rule{
 		acquire a {T}
 		advance {gone}
 		renew a {T}`},
+	{"rules/renew-long-after-lapse-is-refused", []model.Rule{model.RuleRenewHeld, model.RuleOnTime}, noRenewal, `
+		acquire a {T}
+		advance {gone+year}
+		renew a {T}`},
 	{"rules/renew-after-release-is-refused", []model.Rule{model.RuleRenewHeld}, 0, `
 		acquire a {T}
 		release a
@@ -235,6 +269,10 @@ var requestRules = []rule{
 	{"rules/release-of-a-lapsed-lease-is-refused", []model.Rule{model.RuleReleaseHeld, model.RuleOnTime}, 0, `
 		acquire a {T}
 		advance {gone}
+		release a`},
+	{"rules/release-long-after-lapse-is-refused", []model.Rule{model.RuleReleaseHeld, model.RuleOnTime}, 0, `
+		acquire a {T}
+		advance {gone+year}
 		release a`},
 	{"rules/release-twice-is-refused", []model.Rule{model.RuleReleaseHeld}, 0, `
 		acquire a {T}

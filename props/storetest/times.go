@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ type times struct {
 	late, delay      time.Duration
 	grain            time.Duration // the unit of TTLs, 1 ns where they are exact
 	least            time.Duration // the shortest TTL in whole seconds
-	weeks            time.Duration // a TTL that no counter of 32 bits has room for, and no row is kept for
+	minTTL, most     time.Duration // most: that may pass at once
 }
 
 // least TTL that a store is asked for unless it takes only longer ones: long
@@ -23,14 +24,14 @@ type times struct {
 const usualTTL = 10 * time.Second
 
 func timesOf(o kit.Options) times {
-	t := times{late: o.Late, delay: o.LockDelay, grain: max(o.Granularity, 1)}
+	t := times{late: o.Late, delay: o.LockDelay, grain: max(o.Granularity, 1), minTTL: o.MinTTL}
 	t.ttl = ceil(max(usualTTL, 2*o.MinTTL), 2*t.grain)
 	t.short, t.long = t.ttl/2, 2*t.ttl
 	t.least = ceil(o.MinTTL, time.Second)
-	t.weeks = 7 * 8 * 24 * time.Hour
+	t.most = math.MaxInt64
 	if o.Late > 0 {
 		// Whoever sweeps now and then does so for all of it.
-		t.weeks = max(min(t.weeks, sweeps*o.Late), t.long)
+		t.most = max(sweeps*min(o.Late, math.MaxInt64/sweeps), t.long)
 	}
 	return t
 }
@@ -66,8 +67,20 @@ func (t times) named(name string) (time.Duration, bool) {
 		return t.least + 1500*time.Millisecond + 500*time.Microsecond, true
 	case "nanos": // nor whole microseconds
 		return t.least + time.Second + time.Nanosecond, true
+	// TTLs above what a store may cut them to, such as a minute, an hour, a day,
+	// or milliseconds of 32 bits; and how long no row may be kept for.
+	case "minutes":
+		return max(min(90*time.Second, t.most), t.minTTL), true
+	case "hours":
+		return max(min(25*time.Hour, t.most), t.minTTL), true
 	case "weeks":
-		return t.weeks, true
+		return max(min(8*7*24*time.Hour, t.most), t.minTTL), true
+	case "hour":
+		return min(time.Hour, t.most), true
+	case "day":
+		return min(24*time.Hour, t.most), true
+	case "year":
+		return min(400*24*time.Hour, t.most), true
 	case "late":
 		return t.late, true
 	case "delay":

@@ -31,12 +31,16 @@ const patience = 64
 // holds. BenchmarkRounds measures it anew.
 //
 // Where a store touches neither its clock nor its context between the check and
-// the act, as when it reads the clock first of all, there is nowhere to meet: 0.3%
-// of the rounds convict it, yielding or not.
+// the act, as when it reads the clock first of all, there is nowhere to meet: see
+// [Concurrency] for what is done about those.
 type gate struct {
 	// off lets everybody pass. Meeting is synchronization, and hides data races
 	// from the race detector: some rounds go without.
 	off atomic.Bool
+	// stall is for how many nanoseconds to keep the next one who comes here,
+	// and nobody else; kept says that one was, since somebody began stalling.
+	stall          atomic.Int64
+	stalling, kept atomic.Bool
 
 	mu      sync.Mutex
 	callers int           // inside the store
@@ -70,6 +74,10 @@ func (g *gate) open() {
 // pass waits for the others. Goroutines of the store may pass too: they are
 // taken for a caller, which at worst opens the gate too soon.
 func (g *gate) pass() {
+	if d := g.stall.Load(); d > 0 && g.stall.CompareAndSwap(d, 0) {
+		g.kept.Store(true)
+		time.Sleep(time.Duration(d))
+	}
 	if g.off.Load() {
 		return
 	}

@@ -86,6 +86,12 @@ func (s *story) answer(e *model.Event) string {
 		return s.granted(e)
 	case model.CodeHeld:
 		holds := fmt.Sprintf("%s holds %d", s.owner(e.Holder, e), e.Token)
+		switch {
+		case e.Holder == nobody && e.Token == 0: // refusals of some stores carry no details
+			holds = "somebody holds it"
+		case e.Holder == nobody:
+			holds = fmt.Sprintf("somebody holds %d", e.Token)
+		}
 		if e.Op == model.OpGet {
 			return holds
 		}

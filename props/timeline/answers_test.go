@@ -176,3 +176,12 @@ func TestTheTenureIsDrawnAsTheHoldersWhoeverRenewsIt(t *testing.T) {
 		t.Errorf("the lane has %+v, want the tenure of %+v under 33", l, c2)
 	}
 }
+
+func TestARefusalWithoutAHolderIsBySomebody(t *testing.T) {
+	for token, want := range map[uint64]string{0: "refused, somebody holds it", 3: "refused, somebody holds 3"} {
+		e := handled(client1, model.OpAcquire, first, 0, model.CodeHeld, nobody, token)
+		if got := new(story).answer(&e); got != want {
+			t.Errorf("told as %q, want %q", got, want)
+		}
+	}
+}
