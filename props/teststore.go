@@ -62,10 +62,14 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // calls and does the same every time; -fencepost.long or FENCEPOST_LONG=1 makes
 // a hundred times as many, from a new seed (FENCEPOST_SEED repeats one).
 //
-// A panic in a goroutine of the store ends the test process, as it would end
-// the store's. A data race is the race detector's to find: run with -race.
-// Whether what was answered would survive a power cut, an fsync forgotten, is
-// not seen.
+// A call that takes ten seconds of real time, while the clock of its Env stands
+// still, waits for what will not come: it is told, and ends the checks. open
+// gives up by Env.Fatal, not by t, since it runs in goroutines of its own.
+//
+// What cannot be seen: a panic in a goroutine of the store, or a map that two
+// goroutines write, ends the test process as it would end the store's; a data
+// race is the race detector's to find, so run with -race; and whether what was
+// answered would survive a power cut, an fsync forgotten, nothing shows.
 func TestStore(t *testing.T, open func(Env) lease.Store, o Options) {
 	t.Helper()
 	testStore(real{t}, open, o)
