@@ -2,8 +2,6 @@ package electortest
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,10 +82,8 @@ func (p plan) file(o Options, rule string) *kit.File {
 	if err != nil {
 		panic(err) // there is nothing in it that JSON cannot say
 	}
-	data = append(data, '\n')
-	sum := sha256.Sum256(data)
-	name := strings.ReplaceAll(rule, "/", "-") + "-" + hex.EncodeToString(sum[:4]) + ".json"
-	return &kit.File{Name: name, Data: data}
+	f := kit.NewFile(strings.ReplaceAll(rule, "/", "-"), "json", append(data, '\n'))
+	return &f
 }
 
 // FileError says what is wrong with a plan's file.

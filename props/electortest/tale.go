@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"fencepost/props/kit"
 )
 
 // tale is what has happened, for people to read.
@@ -14,7 +16,7 @@ type tale struct {
 	mu    sync.Mutex // the watchdog reads it when the world is stuck
 	lines []line
 	asked line // what was asked last, until that is told
-	log   log
+	log   kit.Log
 }
 
 type line struct {
@@ -101,28 +103,4 @@ func (t *tale) story() []string {
 		out[i] = fmt.Sprintf("%*s  %-*s  %s", wide, l.at, wider, l.who, what)
 	}
 	return out
-}
-
-// log keeps the last lines written to it.
-type log struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-const logLines = 20
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, strings.TrimRight(string(p), "\n"))
-	if n := len(l.lines); n > logLines {
-		l.lines = append(l.lines[:0], l.lines[n-logLines:]...)
-	}
-	return len(p), nil
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, "\n")
 }

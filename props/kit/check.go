@@ -1,6 +1,9 @@
 package kit
 
-import "fmt"
+import (
+	"crypto/sha256"
+	"fmt"
+)
 
 // Check is one thing to ask of the code under test.
 type Check struct {
@@ -52,6 +55,13 @@ type Failure struct {
 type File struct {
 	Name string // without a directory; equal contents have equal names
 	Data []byte
+}
+
+// NewFile is a file whose name tells its contents from those of others, but for
+// a chance of one in 2^32.
+func NewFile(name, ext string, data []byte) File {
+	sum := sha256.Sum256(data)
+	return File{Name: fmt.Sprintf("%s-%x.%s", name, sum[:4], ext), Data: data}
 }
 
 func (f *Failure) Error() string { return fmt.Sprintf("%s: %s", f.Rule, f.What) }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"reflect"
-	"strings"
-	"sync"
 	"time"
 
 	"fencepost/impl/clock"
@@ -28,7 +25,7 @@ type Lab[T any] struct {
 	runs   bool // there is a thing
 	boots  int
 	steady bool // see SteadyClock
-	log    log
+	log    Log
 	watch  *Watch // of what was opened; nil: nobody watches
 }
 
@@ -173,30 +170,4 @@ func timeless(_ []string, a slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return a
-}
-
-// log keeps the last lines written to it.
-type log struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-var _ io.Writer = (*log)(nil)
-
-const logLines = 20
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, strings.TrimRight(string(p), "\n"))
-	if n := len(l.lines); n > logLines {
-		l.lines = append(l.lines[:0], l.lines[n-logLines:]...)
-	}
-	return len(p), nil
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, "\n")
 }

@@ -2,7 +2,6 @@ package script
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
@@ -68,8 +67,7 @@ func File(r Result, name, test string, o kit.Options) kit.File {
 		out.WriteString("\n  ]")
 	}
 	out.WriteString("\n}\n")
-	sum := sha256.Sum256(out.Bytes())
-	return kit.File{Name: fmt.Sprintf("%s-%x.json", name, sum[:4]), Data: out.Bytes()}
+	return kit.NewFile(name, "json", out.Bytes())
 }
 
 // encode cannot fail: all of it is strings, numbers and booleans.

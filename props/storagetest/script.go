@@ -2,7 +2,6 @@ package storagetest
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,8 +178,8 @@ func (r *result) file(o Options) *kit.File {
 
 // named is a file whose name tells its content from others'.
 func named(name, ext string, data []byte) *kit.File {
-	sum := sha256.Sum256(data)
-	return &kit.File{Name: fmt.Sprintf("%s-%x.%s", name, sum[:4], ext), Data: data}
+	f := kit.NewFile(name, ext, data)
+	return &f
 }
 
 // maxFile bounds the size of a file that replays, in bytes.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -49,9 +48,8 @@ func (h *hammer) convict(hist linearizability.History, o linearizability.Options
 	f.Story = tellHistory(&hist, bad)
 	var file bytes.Buffer
 	if err := hist.WriteJSON(&file); err == nil {
-		sum := fnv.New32a()
-		sum.Write(file.Bytes())
-		f.File = &kit.File{Name: fmt.Sprintf("linearizability-%08x.jsonl", sum.Sum32()), Data: file.Bytes()}
+		named := kit.NewFile("linearizability", "jsonl", file.Bytes())
+		f.File = &named
 	}
 	return f
 }
