@@ -54,12 +54,13 @@ type Options struct {
 	// Calls is about how many calls of the store the quick mode makes, beside
 	// some 200 of open, and the long mode a hundred times as many; where calls
 	// take a few microseconds, races go on for some milliseconds more. Default
-	// 20,000: lower it for a store whose calls take long, but hardly below
-	// 2,000, of which some checks learn too little to pass, and say so.
+	// 20,000, or what [Pace] makes of some calls at the beginning where those
+	// take long: say it for the same number on every machine. Below 2,000 some
+	// checks learn too little to pass, and say so.
 	Calls int
 }
 
-// DefaultCalls is [Options].Calls where that is zero.
+// DefaultCalls is [Options].Calls where that is zero and calls are cheap.
 const DefaultCalls = 20_000
 
 // OptionsError says which field of the options makes no sense.

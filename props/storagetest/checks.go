@@ -1,9 +1,11 @@
 package storagetest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"fencepost/impl/fence"
@@ -87,8 +89,14 @@ func (o Options) known(open opener, limit time.Duration) Options {
 	known := make(chan Options, 1)
 	w.Run(func() kit.Outcome {
 		lab := kit.NewLab(kit.Watched(w, open), nil)
-		known <- o.For(lab.Thing())
-		lab.Close()
+		defer lab.Close()
+		o := o.For(lab.Thing())
+		if o.Calls == 0 && o.Carry == nil {
+			o.Calls = kit.Pace(func(i int) {
+				lab.Call(func() { lab.Thing().Write(context.Background(), 1, "pace-"+strconv.Itoa(i), "x") })
+			})
+		}
+		known <- o
 		return kit.Outcome{}
 	})
 	select {

@@ -20,6 +20,7 @@ func Checks(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 
 // checks are those of a store whose calls return within limit, or never do.
 func checks(open script.Open, o kit.Options, e kit.Effort, limit time.Duration) []kit.Check {
+	o = paced(open, o, kit.NewWatch(limit))
 	w := kit.NewWatch(limit)
 	open = kit.Watched(w, open)
 	checks := slices.Concat(
