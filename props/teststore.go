@@ -59,8 +59,9 @@ func Durable[T any](e Env, name string, make func() T) T { return kit.Durable(e,
 // A failure says which rule was broken, by what, and where the counterexample
 // was written: below testdata/fencepost in the directory of the test, to be
 // replayed first from then on. The quick mode makes about [Options].Calls
-// calls and does the same every time; -fencepost.long or FENCEPOST_LONG=1 makes
-// a hundred times as many, from a new seed (FENCEPOST_SEED repeats one).
+// calls, fewer by default where they take long, and does the same every time;
+// -fencepost.long or FENCEPOST_LONG=1 makes a hundred times as many, from a new
+// seed (FENCEPOST_SEED repeats one).
 //
 // A call that takes ten seconds of real time, while the clock of its Env stands
 // still, waits for what will not come: it is told, and ends the checks. open
