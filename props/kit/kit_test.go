@@ -231,6 +231,7 @@ func TestOptionsThatMakeNoSenseAreRefusedByField(t *testing.T) {
 		"MinTTL":      {MinTTL: 25 * time.Hour},
 		"LockDelay":   {LockDelay: -1},
 		"Late":        {Late: -1},
+		"MaxTTL":      {MaxTTL: time.Minute, MinTTL: 20 * time.Second},
 		"Calls":       {Calls: -1},
 	} {
 		var oe *kit.OptionsError

@@ -23,6 +23,10 @@ type Options struct {
 	// MinTTL is the shortest TTL. Shorter ones are refused as invalid or
 	// raised to it. 0: any above zero is granted.
 	MinTTL time.Duration
+	// MaxTTL is the longest TTL that anybody asks for; longer ones may be
+	// refused. 0: any. At least a minute, and four times MinTTL and Granularity.
+	// (A store that caps TTLs and says so in its grants needs none.)
+	MaxTTL time.Duration
 	// LockDelay is how long after a lapse, not after a release, the store
 	// grants the lease to nobody.
 	LockDelay time.Duration
@@ -81,6 +85,9 @@ func (o Options) Validate() error {
 		if f.d < 0 || f.d > 24*time.Hour {
 			return &OptionsError{f.name, fmt.Sprintf("%v is not between 0 and 24h", f.d)}
 		}
+	}
+	if least := max(time.Minute, 4*o.MinTTL, 4*o.Granularity); o.MaxTTL != 0 && o.MaxTTL < least {
+		return &OptionsError{"MaxTTL", fmt.Sprintf("%v is less than %v, a minute or four times MinTTL or Granularity", o.MaxTTL, least)}
 	}
 	if o.Calls < 0 {
 		return &OptionsError{"Calls", fmt.Sprintf("%d is negative", o.Calls)}

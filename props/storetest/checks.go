@@ -79,8 +79,8 @@ var meant = func() map[string]string {
 		model.RuleOnTime:         background + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRestartEnds:    hintSteady + "Leases that end a while after their TTL, by a sweep for example, are declared: Options.Late; TTLs that are rounded up: Options.Granularity.",
 		model.RuleRenewHeld:      "A store that lets the last holder renew what nobody took meanwhile declares it: Options.RenewAfterLapse.",
-		model.RuleAcquireFree:    "A pause after a lapse is declared: Options.LockDelay; TTLs that are too short for the store: Options.MinTTL.",
-		model.RuleMalformed:      "TTLs that are too short for the store are declared: Options.MinTTL.",
+		model.RuleAcquireFree:    "A pause after a lapse is declared: Options.LockDelay; TTLs that are too short or too long for the store: Options.MinTTL, Options.MaxTTL.",
+		model.RuleMalformed:      "TTLs that are too short or too long for the store are declared: Options.MinTTL, Options.MaxTTL.",
 	} {
 		h[rule.String()] = hint
 	}

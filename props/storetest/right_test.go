@@ -58,6 +58,7 @@ type shaped struct {
 	token uint64 // times which tokens go
 	terse bool
 	min   time.Duration // shorter TTLs are refused
+	max   time.Duration // and longer ones, if it is not 0
 	quiet bool          // grants say the TTL that was asked for
 }
 
@@ -99,7 +100,7 @@ func (s *shaped) own(t lease.Token) lease.Token {
 }
 
 func (s *shaped) Acquire(ctx context.Context, r string, h lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	if ttl > 0 && ttl < s.min {
+	if ttl > 0 && (ttl < s.min || s.max > 0 && ttl > s.max) {
 		return lease.Grant{}, &lease.InvalidError{Resource: r, Op: lease.OpAcquire}
 	}
 	g, err := s.Memory.Acquire(ctx, r, h, s.ttl(ttl))
@@ -107,7 +108,7 @@ func (s *shaped) Acquire(ctx context.Context, r string, h lease.Holder, ttl time
 }
 
 func (s *shaped) Renew(ctx context.Context, r string, h lease.Holder, t lease.Token, ttl time.Duration) (lease.Grant, error) {
-	if ttl > 0 && ttl < s.min {
+	if ttl > 0 && (ttl < s.min || s.max > 0 && ttl > s.max) {
 		return lease.Grant{}, &lease.InvalidError{Resource: r, Op: lease.OpRenew}
 	}
 	g, err := s.Memory.Renew(ctx, r, h, s.own(t), s.ttl(ttl))
@@ -200,7 +201,9 @@ func variants() map[string]struct {
 				return max(d, 25*time.Second)
 			}
 		}), kit.Options{MinTTL: 25 * time.Second}},
-		"minimum refused": {shape(0, func(s *shaped) { s.min = 25 * time.Second }), kit.Options{MinTTL: 25 * time.Second}},
+		"minimum refused":  {shape(0, func(s *shaped) { s.min = 25 * time.Second }), kit.Options{MinTTL: 25 * time.Second}},
+		"maximum refused":  {shape(0, func(s *shaped) { s.max = time.Hour }), kit.Options{MaxTTL: time.Hour}},
+		"a minute at most": {shape(0, func(s *shaped) { s.max = time.Minute }), kit.Options{MaxTTL: time.Minute}},
 		"lapses late": {shape(2*time.Second, func(s *shaped) {
 			s.quiet, s.ttl = true, func(d time.Duration) time.Duration {
 				if d <= 0 || d > 1<<62 {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -16,7 +17,8 @@ type times struct {
 	late, delay      time.Duration
 	grain            time.Duration // the unit of TTLs, 1 ns where they are exact
 	least            time.Duration // the shortest TTL in whole seconds
-	minTTL, most     time.Duration // most: that may pass at once
+	minTTL, maxTTL   time.Duration
+	most             time.Duration // that may pass at once
 }
 
 // least TTL that a store is asked for unless it takes only longer ones: long
@@ -24,7 +26,7 @@ type times struct {
 const usualTTL = 10 * time.Second
 
 func timesOf(o kit.Options) times {
-	t := times{late: o.Late, delay: o.LockDelay, grain: max(o.Granularity, 1), minTTL: o.MinTTL}
+	t := times{late: o.Late, delay: o.LockDelay, grain: max(o.Granularity, 1), minTTL: o.MinTTL, maxTTL: cmp.Or(o.MaxTTL, math.MaxInt64)}
 	t.ttl = ceil(max(usualTTL, 2*o.MinTTL), 2*t.grain)
 	t.short, t.long = t.ttl/2, 2*t.ttl
 	t.least = ceil(o.MinTTL, time.Second)
@@ -70,11 +72,11 @@ func (t times) named(name string) (time.Duration, bool) {
 	// TTLs above what a store may cut them to, such as a minute, an hour, a day,
 	// or milliseconds of 32 bits; and how long no row may be kept for.
 	case "minutes":
-		return max(min(90*time.Second, t.most), t.minTTL), true
+		return max(min(90*time.Second, t.most, t.maxTTL), t.minTTL), true
 	case "hours":
-		return max(min(25*time.Hour, t.most), t.minTTL), true
+		return max(min(25*time.Hour, t.most, t.maxTTL), t.minTTL), true
 	case "weeks":
-		return max(min(8*7*24*time.Hour, t.most), t.minTTL), true
+		return max(min(8*7*24*time.Hour, t.most, t.maxTTL), t.minTTL), true
 	case "hour":
 		return min(time.Hour, t.most), true
 	case "day":
