@@ -57,13 +57,14 @@ type conformance struct {
 // make it shorter: it is for every run of go test.
 const patience = 5 * time.Second
 
-// tooSlow is what to do about a quick mode of calls calls, 0 for the usual number.
+// tooSlow is what to do about a quick mode of calls calls, 0 if nobody said how
+// many.
 func tooSlow(e kit.Effort, calls int) string {
-	if e.Long {
+	switch {
+	case e.Long:
 		return ""
-	}
-	if calls == 0 {
-		calls = kit.DefaultCalls
+	case calls == 0:
+		return "set Options.Calls, to 2000 for example"
 	}
 	return fmt.Sprintf("lower Options.Calls, which is %d", calls)
 }

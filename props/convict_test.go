@@ -248,7 +248,7 @@ func TestAQuickModeThatTakesLongIsToldHowToBeQuicker(t *testing.T) {
 	}{
 		{5 * time.Second, kit.Effort{}, 0, nil},
 		{time.Hour, kit.Effort{Long: true}, 0, nil},
-		{7_040 * time.Millisecond, kit.Effort{}, 0, []string{"log TestMine: the quick mode took 7s: lower Options.Calls, which is 20000"}},
+		{7_040 * time.Millisecond, kit.Effort{}, 0, []string{"log TestMine: the quick mode took 7s: set Options.Calls, to 2000 for example"}},
 		{time.Minute, kit.Effort{}, 3_000, []string{"log TestMine: the quick mode took 1m0s: lower Options.Calls, which is 3000"}},
 	} {
 		at := time.Unix(0, 0)
