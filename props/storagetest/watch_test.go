@@ -28,7 +28,7 @@ func TestACallThatNeverReturnsIsTold(t *testing.T) {
 		}}
 	}
 	told, skipped := 0, 0
-	for _, c := range checks(open, Options{}, effort, 200*time.Millisecond) {
+	for _, c := range checks(open, Options{}, effort, time.Second) {
 		out := c.Run()
 		switch f := out.Failure; {
 		case f != nil && f.Rule == everyCallReturns.String():
@@ -69,10 +69,10 @@ func TestWhatIsWaitedForAtTheEndsOfAProcessIsTold(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			const limit = 200 * time.Millisecond
+			const limit = time.Second
 			o := Options{Volatile: true, NoRead: true}.known(open, limit)
 			f := checks(open, o, effort, limit)[0].Run().Failure
-			if f == nil || f.Rule != everyCallReturns.String() || f.What != what+" did not return in 200ms" || f.More == "" {
+			if f == nil || f.Rule != everyCallReturns.String() || f.What != what+" did not return in 1s" || f.More == "" {
 				t.Errorf("told %+v", f)
 			}
 		})
