@@ -28,7 +28,8 @@ type Options struct {
 	// (A store that caps TTLs and says so in its grants needs none.)
 	MaxTTL time.Duration
 	// LockDelay is how long after a lapse, not after a release, the store
-	// grants the lease to nobody.
+	// grants the lease to nobody. It counts from the lapse itself, which Late
+	// may put off.
 	LockDelay time.Duration
 	// Late is how long after its TTL has run out a tenure may still be held,
 	// as where a sweep ends leases now and then. 0: it lapses on time.
