@@ -96,6 +96,30 @@ func (e *GrantError) Error() string {
 	return fmt.Sprintf("lease %q: grant to %q under token %d for %v is of no use: %s", e.Grant.Resource, e.Grant.Holder, e.Grant.Token, e.Grant.TTL, e.Reason)
 }
 
+// Refusal is which refusal of a store err is, by the types and [ErrNotHeld] of
+// this package: the code whose [Reply.Err] is such an error. [CodeNone] is none
+// of them: the outcome of the request is unknown.
+func Refusal(err error) Code {
+	switch {
+	case is[*HeldError](err):
+		return CodeHeld
+	case is[*DelayError](err):
+		return CodeDelayed
+	case is[*LapsedError](err):
+		return CodeLapsed
+	case errors.Is(err, ErrNotHeld):
+		return CodeLost
+	case is[*InvalidError](err):
+		return CodeInvalid
+	}
+	return CodeNone
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // Err is the refusal in r as an error, or nil where r is none.
 func (r Reply) Err(resource string) error {
 	switch r.Code {

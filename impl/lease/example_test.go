@@ -381,6 +381,13 @@ func ExampleRequest_To() {
 	// Output: fence 33 stale 34 5s
 }
 
+// What a store's answer means, whatever wraps it.
+func ExampleRefusal() {
+	lost := fmt.Errorf("database: %w", &lease.LostError{Resource: "shard-1"})
+	fmt.Println(lease.Refusal(lost), lease.Refusal(context.DeadlineExceeded))
+	// Output: lost none
+}
+
 func ExampleReply_Err() {
 	_, reply := lease.Record{}.Renew(0, lease.Request{Op: lease.OpRenew, Holder: alice, Token: 7, TTL: time.Second})
 	err := reply.Err("shard-1")

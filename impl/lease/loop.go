@@ -268,23 +268,8 @@ func codeOf(op Op, err error) Code {
 		return CodeStale
 	case op == OpFence:
 		return CodeNone
-	case is[*HeldError](err):
-		return CodeHeld
-	case is[*DelayError](err):
-		return CodeDelayed
-	case is[*LapsedError](err):
-		return CodeLapsed
-	case errors.Is(err, ErrNotHeld):
-		return CodeLost
-	case is[*InvalidError](err):
-		return CodeInvalid
 	}
-	return CodeNone
-}
-
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
+	return Refusal(err)
 }
 
 func (l *loop) send(out Requests) {

@@ -2,7 +2,6 @@ package electortest
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -49,9 +48,8 @@ func holderOf(name string) lease.Holder {
 
 // verdict tells a refusal from an error.
 func verdict(err error) (ok bool, _ error) {
-	_, held := errors.AsType[*lease.HeldError](err)
-	_, delayed := errors.AsType[*lease.DelayError](err)
-	if held || delayed || errors.Is(err, lease.ErrNotHeld) {
+	switch lease.Refusal(err) {
+	case lease.CodeHeld, lease.CodeDelayed, lease.CodeLapsed, lease.CodeLost:
 		return false, nil
 	}
 	return err == nil, err

@@ -87,7 +87,7 @@ func (d *disk) keep(name string, make func() any) any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if first, ok := d.kept[name]; ok {
-		close(v)
+		Close(v)
 		return first
 	}
 	if d.kept == nil {
@@ -110,7 +110,7 @@ func (d *disk) discard() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := len(d.names) - 1; i >= 0; i-- {
-		close(d.kept[d.names[i]])
+		Close(d.kept[d.names[i]])
 	}
 	if d.dir != "" {
 		os.RemoveAll(d.dir)
@@ -118,9 +118,9 @@ func (d *disk) discard() {
 	d.kept, d.names, d.dir = nil, nil, ""
 }
 
-// close closes v if it can be closed. What becomes of that does not matter to
-// a process that is gone.
-func close(v any) {
+// Close closes v, a store or a storage, if it can be closed. What becomes of
+// that does not matter to a process that is gone.
+func Close(v any) {
 	switch c := v.(type) {
 	case interface{ Close() error }:
 		c.Close()

@@ -19,7 +19,6 @@ type Lab[T any] struct {
 	disk   disk
 	wrap   func(clock.Clock) clock.Clock
 	clk    *clock.Manual
-	born   time.Duration // the reading at which the process was born
 	cancel context.CancelFunc
 	thing  T
 	runs   bool // there is a thing
@@ -55,14 +54,14 @@ func (l *Lab[T]) boot() {
 	l.boots++
 	n := time.Duration(l.boots % 200) // or after many boots it would overflow
 	// Beyond 2^53 ns, where a float64 has no room for a nanosecond any more.
-	l.born = n * 10_000_019 * time.Second
+	born := n * 10_000_019 * time.Second
 	if l.boots%2 == 0 {
-		l.born = n * time.Second // a clock that starts low, as after a reboot
+		born = n * time.Second // a clock that starts low, as after a reboot
 	}
 	if l.steady && l.clk != nil {
-		l.born = l.clk.Now()
+		born = l.clk.Now()
 	}
-	l.clk = clock.NewManual(l.born)
+	l.clk = clock.NewManual(born)
 	var clk clock.Clock = l.clk
 	if l.wrap != nil {
 		clk = l.wrap(clk)
@@ -136,7 +135,7 @@ func (l *Lab[T]) crash() {
 	}
 	thing := l.thing
 	l.thing, l.runs = *new(T), false
-	l.watch.Within("Close", func() { close(any(thing)) })
+	l.watch.Within("Close", func() { Close(thing) })
 }
 
 // Close ends the process and discards its durable state.
@@ -161,6 +160,14 @@ func Attempt(f func()) (err error) {
 	}()
 	f()
 	return nil
+}
+
+// Try is what check comes to: unknown if it gave up.
+func Try(check func() Outcome) (out Outcome) {
+	if err := Attempt(func() { out = check() }); err != nil {
+		return Outcome{Unknown: err.Error()}
+	}
+	return out
 }
 
 // timeless leaves the time of day out of the log, which would differ between

@@ -75,32 +75,32 @@ func (l *Line) observed(seen lease.Observation) {
 // refused takes down an error, which must be one of the refusals that package
 // lease knows.
 func (l *Line) refused(err error) *model.Breach {
-	if e, ok := errors.AsType[*lease.HeldError](err); ok {
+	switch lease.Refusal(err) {
+	case lease.CodeHeld:
+		e, _ := errors.AsType[*lease.HeldError](err)
 		l.Said = model.Said{Code: model.CodeHeld, Token: uint64(e.Token), Holder: ownerOf(e.Holder), Remaining: int64(e.Remaining)}
 		l.noteStranger(e.Holder)
-		return nil
-	}
-	if e, ok := errors.AsType[*lease.DelayError](err); ok {
+	case lease.CodeDelayed:
+		e, _ := errors.AsType[*lease.DelayError](err)
 		l.Said = model.Said{Code: model.CodeDelayed, Remaining: int64(e.Remaining)}
-		return nil
-	}
-	if _, ok := errors.AsType[*lease.LapsedError](err); ok {
+	case lease.CodeLapsed:
 		l.Said = model.Said{Code: model.CodeLapsed}
-		return nil
-	}
-	if e, ok := errors.AsType[*lease.LostError](err); ok {
-		l.Said = model.Said{Code: model.CodeLost, Token: uint64(e.Latest), Holder: ownerOf(e.Current)}
-		l.noteStranger(e.Current)
-		return nil
-	}
-	if errors.Is(err, lease.ErrNotHeld) {
+	case lease.CodeLost:
 		l.Said = model.Said{Code: model.CodeLost}
-		return nil
-	}
-	if _, ok := errors.AsType[*lease.InvalidError](err); ok {
+		if e, ok := errors.AsType[*lease.LostError](err); ok { // not in words of the store's own
+			l.Said.Token, l.Said.Holder = uint64(e.Latest), ownerOf(e.Current)
+			l.noteStranger(e.Current)
+		}
+	case lease.CodeInvalid:
 		l.Said = model.Said{Code: model.CodeInvalid}
-		return nil
+	default:
+		return l.unexplained(err)
 	}
+	return nil
+}
+
+// unexplained takes down an error that is no refusal.
+func (l *Line) unexplained(err error) *model.Breach {
 	l.failed(err)
 	if l.senseless() {
 		// Whatever a store calls it, it does not do as such a request asks.

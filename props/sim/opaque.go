@@ -270,22 +270,21 @@ func (o *OpaqueStore) observed(s *StoreState, now time.Duration, req lease.Reque
 func (o *OpaqueStore) refused(s *StoreState, now time.Duration, req lease.Request, err error) lease.Reply {
 	own := req.Holder == s.Holder && req.Token == s.Token
 	rep := req.To(lease.CodeNone)
-	held, isHeld := errors.AsType[*lease.HeldError](err)
-	delay, isDelay := errors.AsType[*lease.DelayError](err)
-	_, isLapsed := errors.AsType[*lease.LapsedError](err)
-	_, isInvalid := errors.AsType[*lease.InvalidError](err)
+	code := lease.Refusal(err)
 	switch acquire := req.Op == lease.OpAcquire; {
-	case acquire && isHeld:
+	case acquire && code == lease.CodeHeld:
+		held, _ := errors.AsType[*lease.HeldError](err)
 		rep.Code, rep.Token, rep.Current, rep.Remaining = lease.CodeHeld, o.number(held.Token), party(held.Holder), held.Remaining
-	case acquire && isDelay:
+	case acquire && code == lease.CodeDelayed:
+		delay, _ := errors.AsType[*lease.DelayError](err)
 		rep.Code, rep.Token, rep.Remaining = lease.CodeDelayed, s.Token, delay.Remaining
 		s.over(now)
-	case !acquire && isLapsed:
+	case !acquire && code == lease.CodeLapsed:
 		rep.Code, rep.Token = lease.CodeLapsed, s.Token
 		if own {
 			s.over(now)
 		}
-	case !acquire && errors.Is(err, lease.ErrNotHeld):
+	case !acquire && code == lease.CodeLost:
 		rep.Code, rep.Token = lease.CodeLost, s.Token
 		lost, detailed := errors.AsType[*lease.LostError](err)
 		if detailed {
@@ -301,7 +300,7 @@ func (o *OpaqueStore) refused(s *StoreState, now time.Duration, req lease.Reques
 		if own || nobody && now >= s.Expires {
 			s.over(now)
 		}
-	case isInvalid || req.Op != lease.OpRelease && req.TTL <= 0 || !acquire && req.Token == 0:
+	case code == lease.CodeInvalid || req.Op != lease.OpRelease && req.TTL <= 0 || !acquire && req.Token == 0:
 		rep.Code = lease.CodeInvalid // no store does as such a request asks, whatever it calls it
 	}
 	return rep

@@ -173,14 +173,7 @@ func (k *watchedKV) Settle() {
 }
 
 // Close ends the process, where the storage has something to end.
-func (k *watchedKV) Close() {
-	switch c := k.kv.(type) {
-	case interface{ Close() error }:
-		c.Close()
-	case interface{ Close() }:
-		c.Close()
-	}
-}
+func (k *watchedKV) Close() { kit.Close(k.kv) }
 
 // answerOf is what an error of a write or a fence says.
 func answerOf(err error) answer {

@@ -24,22 +24,17 @@ func Explore(ctx context.Context, open script.Open, o kit.Options, x script.Expl
 	return watched(open, func(open script.Open) kit.Outcome { return explore(ctx, open, o, x) })
 }
 
-func explore(ctx context.Context, open script.Open, o kit.Options, x script.ExploreOptions) (out kit.Outcome) {
-	err := kit.Attempt(func() {
+func explore(ctx context.Context, open script.Open, o kit.Options, x script.ExploreOptions) kit.Outcome {
+	return kit.Try(func() kit.Outcome {
 		found := script.Explore(ctx, open, o, x)
 		switch {
 		case found.Failure != nil:
-			out = hinted(o, kit.Outcome{Failure: failure(*found.Failure)})
+			return hinted(o, kit.Outcome{Failure: failure(*found.Failure)})
 		case found.Unfaithful != nil:
-			out = kit.Outcome{Unknown: fmt.Sprintf("Snapshot and Restore do not keep all of the store's state: put back into a snapshot it answers otherwise than after %v", found.Unfaithful)}
+			return kit.Outcome{Unknown: fmt.Sprintf("Snapshot and Restore do not keep all of the store's state: put back into a snapshot it answers otherwise than after %v", found.Unfaithful)}
 		case found.Depth == 0:
-			out = kit.Outcome{Unknown: "not even one step was explored: " + found.String() + "; raise the bound"}
-		default:
-			out = kit.Outcome{Covered: found.String()}
+			return kit.Outcome{Unknown: "not even one step was explored: " + found.String() + "; raise the bound"}
 		}
+		return kit.Outcome{Covered: found.String()}
 	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
 }

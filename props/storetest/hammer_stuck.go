@@ -12,8 +12,8 @@ import (
 )
 
 // run runs a check of concurrent calls, which ends where the store panics.
-func (h *hammer) run(check func(*hammer) kit.Outcome) (out kit.Outcome) {
-	err := kit.Attempt(func() {
+func (h *hammer) run(check func(*hammer) kit.Outcome) kit.Outcome {
+	return kit.Try(func() (out kit.Outcome) {
 		defer h.close()
 		defer func() {
 			switch r := recover().(type) {
@@ -24,12 +24,8 @@ func (h *hammer) run(check func(*hammer) kit.Outcome) (out kit.Outcome) {
 				panic(r)
 			}
 		}()
-		out = check(h)
+		return check(h)
 	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
 }
 
 // panicError is what a call came to that panicked.

@@ -48,27 +48,25 @@ func Lockstep(open script.Open, o kit.Options, effort kit.Effort) []kit.Check {
 
 // lockstep plays the scripts of one stream of random numbers.
 func lockstep(open script.Open, o kit.Options, effort kit.Effort, stream uint64) (out kit.Outcome, steps []script.Step) {
-	err := kit.Attempt(func() {
+	out = kit.Try(func() kit.Outcome {
 		seen, r := played(open, o, effort, stream)
 		if r != nil && r.Others > 0 {
 			r = alone(open, o, effort, stream, *r)
 		}
 		if r != nil {
-			out, steps = kit.Outcome{Failure: failure(*r)}, stepsOf(*r)
+			f := failure(*r)
 			if r.Others == 0 { // else it is no script by itself
 				file := script.File(*r, r.Breach.Rule.String(), "", o)
-				out.Failure.File = &file
+				f.File = &file
 			}
-			return
+			steps = stepsOf(*r)
+			return kit.Outcome{Failure: f}
 		}
-		out = kit.Outcome{Covered: seen.String()}
 		if missed := seen.Missed(o); len(missed) > 0 {
-			out = kit.Outcome{Unknown: "the scripts never came to " + strings.Join(missed, ", ") + ": raise Options.Calls"}
+			return kit.Outcome{Unknown: "the scripts never came to " + strings.Join(missed, ", ") + ": raise Options.Calls"}
 		}
+		return kit.Outcome{Covered: seen.String()}
 	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}, nil
-	}
 	return out, steps
 }
 

@@ -37,19 +37,12 @@ type probeLine struct {
 }
 
 // ask runs f against a fresh store. f ends early where the store is convicted.
-func ask(open script.Open, o kit.Options, rule verdict, f func(*probe)) (out kit.Outcome) {
-	defer func() {
-		if err := recover(); err != nil {
-			setup, ok := err.(*kit.SetupError)
-			if !ok {
-				panic(err)
-			}
-			out = kit.Outcome{Unknown: setup.Error()}
-		}
-	}()
-	lab := newLab(open, o)
-	defer lab.Close()
-	return askOn(lab, lock, o, rule, f)
+func ask(open script.Open, o kit.Options, rule verdict, f func(*probe)) kit.Outcome {
+	return kit.Try(func() kit.Outcome {
+		lab := newLab(open, o)
+		defer lab.Close()
+		return askOn(lab, lock, o, rule, f)
+	})
 }
 
 // askOn is ask on a store that may have been asked about other resources before.
@@ -310,26 +303,24 @@ func (p *probe) follows(before, after lease.Token) {
 
 // isRefusal reports whether err says that the store decided against the
 // request, and not that its outcome is unknown.
-func isRefusal(err error) bool { return err != nil && !strings.HasPrefix(refusal(err), "error") }
+func isRefusal(err error) bool { return lease.Refusal(err) != lease.CodeNone }
 
 // refusal is err in a few words.
 func refusal(err error) string {
-	if e, ok := errors.AsType[*lease.HeldError](err); ok {
+	switch lease.Refusal(err) {
+	case lease.CodeHeld:
+		e, _ := errors.AsType[*lease.HeldError](err)
 		if e.Holder.IsZero() {
 			return "refused: held"
 		}
 		return fmt.Sprintf("refused: %s holds it under token %d for another %s", who(e.Holder), e.Token, span(e.Remaining))
-	}
-	if _, ok := errors.AsType[*lease.DelayError](err); ok {
+	case lease.CodeDelayed:
 		return "refused: lock delay"
-	}
-	if _, ok := errors.AsType[*lease.LapsedError](err); ok {
+	case lease.CodeLapsed:
 		return "refused: lapsed"
-	}
-	if errors.Is(err, lease.ErrNotHeld) {
+	case lease.CodeLost:
 		return "refused: not held"
-	}
-	if _, ok := errors.AsType[*lease.InvalidError](err); ok {
+	case lease.CodeInvalid:
 		return "refused: invalid"
 	}
 	return "error: " + clip(err.Error())

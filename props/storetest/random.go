@@ -33,13 +33,6 @@ type harm struct {
 	hint       string
 }
 
-const (
-	hintForgets = "A store that is to forget everything with its process declares it: Options.Volatile."
-	hintRising  = "Tokens that rise by more than one, such as revisions of a database, are declared: Options.Tokens = model.TokensRising. "
-	hintLate    = "Leases that end a while after their TTL are declared: Options.Late, Granularity or MinTTL; a pause after a lapse: Options.LockDelay. "
-	hintRenewed = "A store that lets the last holder renew what nobody took meanwhile declares it: Options.RenewAfterLapse. "
-)
-
 // harms are in the order of their checks. Lockstep stands for a store that
 // answers nothing, since it panicked.
 var harms = [...]harm{
@@ -114,7 +107,7 @@ func Random(open script.Open, o kit.Options, e kit.Effort) []kit.Check {
 
 // replaySchedule runs a schedule that a check of [Random] left as a file, and
 // judges it again.
-func replaySchedule(open script.Open, o kit.Options, name string, data []byte) (out kit.Outcome) {
+func replaySchedule(open script.Open, o kit.Options, name string, data []byte) kit.Outcome {
 	s, err := sim.ReadSchedule(bytes.NewReader(data), name)
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}
@@ -126,7 +119,7 @@ func replaySchedule(open script.Open, o kit.Options, name string, data []byte) (
 	if s.Config.Lease.LockDelay != o.LockDelay {
 		return kit.Outcome{Unknown: fmt.Sprintf("%s: is about a lock delay of %v, and the options say %v: delete the file, or mend the options", name, s.Config.Lease.LockDelay, o.LockDelay)}
 	}
-	err = kit.Attempt(func() {
+	return kit.Try(func() (out kit.Outcome) {
 		w := newSimulated(open, o)
 		defer w.close()
 		w.most = 1
@@ -143,13 +136,10 @@ func replaySchedule(open script.Open, o kit.Options, name string, data []byte) (
 			out.Covered = fmt.Sprintf("%d actions", len(s.Actions))
 		}
 		if err := w.setup(); err != nil {
-			out = kit.Outcome{Unknown: err.Error()}
+			return kit.Outcome{Unknown: err.Error()}
 		}
+		return out
 	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
 }
 
 // simulated is the store under test as Worlds run it, and what it has cost.

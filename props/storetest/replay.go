@@ -15,7 +15,7 @@ func Replay(open script.Open, o kit.Options, path string, data []byte) kit.Outco
 	return watched(open, func(open script.Open) kit.Outcome { return replay(open, o, path, data) })
 }
 
-func replay(open script.Open, o kit.Options, path string, data []byte) (out kit.Outcome) {
+func replay(open script.Open, o kit.Options, path string, data []byte) kit.Outcome {
 	if isSchedule(data) {
 		return replaySchedule(open, o, path, data)
 	}
@@ -23,15 +23,12 @@ func replay(open script.Open, o kit.Options, path string, data []byte) (out kit.
 	if err != nil {
 		return kit.Outcome{Unknown: err.Error()}
 	}
-	err = kit.Attempt(func() {
+	return kit.Try(func() kit.Outcome {
 		if r := script.Run(open, o, c.Steps); r.Breach != nil {
-			out = hinted(o, kit.Outcome{Failure: failure(r)})
+			return hinted(o, kit.Outcome{Failure: failure(r)})
 		}
+		return kit.Outcome{}
 	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
 }
 
 // isSchedule tells the files of [Random], which have actions, from all others.

@@ -103,30 +103,24 @@ type court struct {
 	rules []rule
 }
 
-func (c court) try(r rule) (out kit.Outcome) {
-	err := kit.Attempt(func() {
+func (c court) try(r rule) kit.Outcome {
+	return kit.Try(func() kit.Outcome {
 		result, skipped := c.run(r)
 		switch {
 		case skipped != "":
-			out = kit.Outcome{Skipped: skipped}
+			return kit.Outcome{Skipped: skipped}
 		case result.Breach == nil:
-			out = covered(result)
+			return covered(result)
 		case slices.Contains(r.own, result.Breach.Rule):
-			out = kit.Outcome{Failure: failure(result)}
-		default:
-			// A check that is skipped here names one that fails, so that no
-			// breach goes unreported.
-			if home, ok := c.home(result.Breach.Rule); ok {
-				out = kit.Outcome{Skipped: notReached(result.Breach.Rule.String(), home)}
-			} else {
-				out = kit.Outcome{Failure: failure(result)}
-			}
+			return kit.Outcome{Failure: failure(result)}
 		}
+		// A check that is skipped here names one that fails, so that no breach
+		// goes unreported.
+		if home, ok := c.home(result.Breach.Rule); ok {
+			return kit.Outcome{Skipped: notReached(result.Breach.Rule.String(), home)}
+		}
+		return kit.Outcome{Failure: failure(result)}
 	})
-	if err != nil {
-		return kit.Outcome{Unknown: err.Error()}
-	}
-	return out
 }
 
 // run plays r's script, unless the store has no use for it.

@@ -97,12 +97,7 @@ func (p *processes) Settle() {
 // Close ends both, whatever becomes of that: they are gone.
 func (p *processes) Close() {
 	for _, s := range p.both {
-		switch s := s.(type) {
-		case interface{ Close() error }:
-			s.Close()
-		case interface{ Close() }:
-			s.Close()
-		}
+		kit.Close(s)
 	}
 }
 
