@@ -144,7 +144,7 @@ func ExampleTestStorage() {
 func ExampleTestElector() {
 	_ = func(t *testing.T) { // TestClient
 		props.TestElector(t, func(env props.ElectorEnv) props.Candidate {
-			e, err := lease.NewElector(env.Store, env.Clock, env.Config, lease.ElectorOptions{Resource: env.Resource, Node: env.Node, Nonce: env.Nonce})
+			e, err := lease.NewElector(env.Store, lease.ElectorConfig{Resource: env.Resource, Node: env.Node, Timing: env.Config, Clock: env.Clock, Nonce: env.Nonce})
 			if err != nil {
 				t.Fatal(err)
 			}

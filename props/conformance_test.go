@@ -64,8 +64,7 @@ func TestStorageIsAFencedStorage(t *testing.T) {
 
 func TestElectorIsAClient(t *testing.T) {
 	elector := func(e props.ElectorEnv) *lease.Elector {
-		el, err := lease.NewElector(e.Store, e.Clock, e.Config, lease.ElectorOptions{
-			Resource: e.Resource, Node: e.Node, Nonce: e.Nonce, Logger: e.Logger})
+		el, err := lease.NewElector(e.Store, lease.ElectorConfig{Resource: e.Resource, Node: e.Node, Timing: e.Config, Clock: e.Clock, Nonce: e.Nonce, Logger: e.Logger})
 		if err != nil {
 			panic(err)
 		}

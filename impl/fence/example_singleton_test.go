@@ -16,7 +16,7 @@ func Example_singleton() {
 	store, _ := lease.NewMemory(clk, lease.MemoryOptions{}) // shared by the candidates: any lease.Store
 	data := new(fence.Storage)                              // what the worker writes: any storage with fence.Guard's rule
 	cfg := lease.Config{TTL: 10 * time.Second, MaxDriftRate: 0.01, SafetyMargin: 500 * time.Millisecond, Barrier: true}
-	elector, err := lease.NewElector(store, clk, cfg, lease.ElectorOptions{Resource: "scheduler", Node: "node-1", Fencers: []lease.Fencer{data}})
+	elector, err := lease.NewElector(store, lease.ElectorConfig{Resource: "scheduler", Node: "node-1", Timing: cfg, Clock: clk, Fencers: []lease.Fencer{data}})
 	if err != nil {
 		panic(err) // the configuration leaves no time to act; err shows the arithmetic
 	}

@@ -31,13 +31,21 @@ var (
 // campaign under one identity.
 var ErrRunning = errors.New("elector is already running; make another one")
 
-// ElectorOptions say who campaigns for what.
-type ElectorOptions struct {
+// ElectorConfig says who campaigns for what, and for how long a grant lets it
+// lead.
+type ElectorConfig struct {
 	// Resource is what is leased. Required.
 	Resource string
 	// Node is this candidate's name in the [Holder], for people to read; not
 	// empty, and free of '#'.
 	Node string
+	// Timing is the same for every candidate and their store. Its TTL is
+	// required.
+	Timing Config
+	// Clock need not agree with the store's in anything but its rate. Default
+	// [clock.Boot]; [clock.Monotonic] is cheaper to read, and unsafe on machines
+	// that are suspended.
+	Clock clock.Clock
 	// Nonce tells this process from all others of the same name. Drawn from
 	// crypto/rand if zero, as it should be outside of tests.
 	Nonce uint64
@@ -51,6 +59,8 @@ type ElectorOptions struct {
 	ReleaseTimeout time.Duration
 	// Logger is told of terms and of calls that failed. Default: nobody.
 	Logger *slog.Logger
+	// Observer is told of every event, for metrics. Default: nobody.
+	Observer Observer
 }
 
 // Elector campaigns for one lease, runs the leader's work while it is held, and
@@ -69,25 +79,23 @@ type Elector struct {
 	store   Store
 	clk     clock.Clock
 	cfg     Config
-	opts    ElectorOptions
+	opts    ElectorConfig
 	log     *slog.Logger
 	holder  Holder // the next incarnation; owned by whoever made running true
 	running atomic.Bool
 	term    atomic.Pointer[Term]
 }
 
-// NewElector is a candidate for opts.Resource at store, by the time of clk,
-// which need not agree with the store's in anything but its rate. The error is
-// a *[ConfigError], or matches [ErrHolder].
-func NewElector(store Store, clk clock.Clock, cfg Config, opts ElectorOptions) (*Elector, error) {
+// NewElector is a candidate for opts.Resource at store. The error is a
+// *[ConfigError], or matches [ErrHolder].
+func NewElector(store Store, opts ElectorConfig) (*Elector, error) {
+	cfg, clk := opts.Timing, opts.Clock
 	bad := func(field, reason string) (*Elector, error) {
 		return nil, &ConfigError{Field: field, Reason: reason}
 	}
 	switch {
 	case store == nil:
 		return bad("store", "must be set")
-	case clk == nil:
-		return bad("clock", "must be set")
 	case opts.Resource == "":
 		return bad("Resource", "must be set")
 	case slices.Contains(opts.Fencers, nil):
@@ -96,6 +104,9 @@ func NewElector(store Store, clk clock.Clock, cfg Config, opts ElectorOptions) (
 		return bad("Barrier", "needs Fencers to acknowledge it; add the storages, or switch it off")
 	case opts.ReleaseTimeout < 0:
 		return bad("ReleaseTimeout", fmt.Sprintf("%v is negative", opts.ReleaseTimeout))
+	}
+	if clk == nil {
+		clk = clock.Boot()
 	}
 	opts.Fencers = slices.Clone(opts.Fencers)
 	cfg.Barrier = len(opts.Fencers) > 0
@@ -155,7 +166,7 @@ func (e *Elector) IsLeader() bool { return e.Term().Valid() }
 //
 // When Run returns, its goroutines have ended, except for calls that ignored
 // the end of their context, which the Logger is told; see
-// [ElectorOptions.ReleaseTimeout]. Run may be called again after it returned;
+// [ElectorConfig.ReleaseTimeout]. Run may be called again after it returned;
 // during, the error is [ErrRunning].
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term Term) error) error {
 	if !e.running.CompareAndSwap(false, true) {

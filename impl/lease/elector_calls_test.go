@@ -132,7 +132,7 @@ func TestElectorBoundsHungCallsAndStillNoticesARecovery(t *testing.T) {
 	}
 	cfg := tenSeconds
 	cfg.RetryInterval = 10 * ms
-	playWith(t, cfg, ElectorOptions{}, hung, func(s *stage) {
+	playWith(t, cfg, ElectorConfig{}, hung, func(s *stage) {
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx, s.untilDone)
 		s.until(5 * sec)
@@ -180,7 +180,7 @@ func TestElectorCancelsCallsWhoseAnswerCannotMatter(t *testing.T) {
 		{"a fence likewise", OpFence, 9 * sec, 6},
 	} {
 		hangs = c.op
-		playWith(t, cfg, ElectorOptions{Fencers: []Fencer{fence}, ReleaseTimeout: 1500 * ms}, hung, func(s *stage) {
+		playWith(t, cfg, ElectorConfig{Fencers: []Fencer{fence}, ReleaseTimeout: 1500 * ms}, hung, func(s *stage) {
 			ctx, cancel := context.WithCancel(s.Context())
 			done := s.run(ctx, func(ctx context.Context, term Term) error {
 				if c.op != OpRelease {
@@ -401,7 +401,7 @@ func TestElectorSaysWhichCallsAreNotAnswered(t *testing.T) {
 		call()
 		return hang(ctx)
 	}
-	opts := ElectorOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	opts := ElectorConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	playWith(t, tenSeconds, opts, deaf, func(s *stage) {
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx, s.untilDone)

@@ -43,7 +43,7 @@ func (d duel) fight(t *testing.T, seed uint64, enough int) (terms, overlaps int)
 			}
 			return d.unreliable(ctx, rnd, call)
 		}}
-		e, err := NewElector(store, clock.NewDrifting(d.base, rate, time.Duration(i)*7*sec), cfg, ElectorOptions{Resource: "db", Node: []string{"alice", "bob"}[i], Nonce: 1})
+		e, err := NewElector(store, ElectorConfig{Resource: "db", Node: []string{"alice", "bob"}[i], Timing: cfg, Clock: clock.NewDrifting(d.base, rate, time.Duration(i)*7*sec), Nonce: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

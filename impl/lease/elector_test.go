@@ -376,7 +376,7 @@ func TestElectorKeepsItsStoragesWhateverBecomesOfTheSlice(t *testing.T) {
 	var fenced atomic.Bool
 	fencers := []Fencer{fencerFunc(func(context.Context, Token) error { fenced.Store(true); return nil })}
 	clk := clock.NewManual(0)
-	e, err := NewElector(newMemory(t, clk, MemoryOptions{}), clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Fencers: fencers})
+	e, err := NewElector(newMemory(t, clk, MemoryOptions{}), ElectorConfig{Resource: "db", Node: "alice", Timing: tenSeconds, Clock: clk, Fencers: fencers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,35 +392,34 @@ func TestElectorNeverActsInTheZeroTerm(t *testing.T) {
 	}
 }
 
-func TestElectorOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestAnElectorConfigThatMakesNoSenseIsRefused(t *testing.T) {
 	clk := clock.NewManual(0)
 	store := newMemory(t, clk, MemoryOptions{})
-	good := ElectorOptions{Resource: "db", Node: "alice"}
 	fencer := fencerFunc(func(context.Context, Token) error { return nil })
-	withBarrier := tenSeconds
-	withBarrier.Barrier = true
+	with := func(change func(*ElectorConfig)) ElectorConfig {
+		cfg := ElectorConfig{Resource: "db", Node: "alice", Timing: tenSeconds, Clock: clk}
+		change(&cfg)
+		return cfg
+	}
 	for _, c := range []struct {
 		store Store
-		clk   clock.Clock
-		cfg   Config
-		opts  ElectorOptions
+		cfg   ElectorConfig
 		field string
 	}{
-		{nil, clk, tenSeconds, good, "store"},
-		{store, nil, tenSeconds, good, "clock"},
-		{store, clk, tenSeconds, ElectorOptions{Node: "alice"}, "Resource"},
-		{store, clk, withBarrier, good, "Barrier"},
-		{store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Fencers: []Fencer{fencer, nil}}, "Fencers"},
-		{store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", ReleaseTimeout: -1}, "ReleaseTimeout"},
-		{store, clk, Config{}, good, "TTL"},
+		{nil, with(func(*ElectorConfig) {}), "store"},
+		{store, with(func(c *ElectorConfig) { c.Resource = "" }), "Resource"},
+		{store, with(func(c *ElectorConfig) { c.Timing.Barrier = true }), "Barrier"},
+		{store, with(func(c *ElectorConfig) { c.Fencers = []Fencer{fencer, nil} }), "Fencers"},
+		{store, with(func(c *ElectorConfig) { c.ReleaseTimeout = -1 }), "ReleaseTimeout"},
+		{store, with(func(c *ElectorConfig) { c.Timing = Config{} }), "TTL"},
 	} {
-		_, err := NewElector(c.store, c.clk, c.cfg, c.opts)
+		_, err := NewElector(c.store, c.cfg)
 		if e, ok := errors.AsType[*ConfigError](err); !ok || e.Field != c.field {
-			t.Errorf("%+v: %v, want an error about %s", c.opts, err, c.field)
+			t.Errorf("%+v: %v, want an error about %s", c.cfg, err, c.field)
 		}
 	}
 	for _, node := range []string{"", "a#b"} {
-		if _, err := NewElector(store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: node}); !errors.Is(err, ErrHolder) {
+		if _, err := NewElector(store, ElectorConfig{Resource: "db", Node: node, Timing: tenSeconds, Clock: clk}); !errors.Is(err, ErrHolder) {
 			t.Errorf("node %q: %v", node, err)
 		}
 	}
@@ -431,7 +430,7 @@ func TestProcessesOfOneNameAreToldApartByTheirNonce(t *testing.T) {
 	store := newMemory(t, clk, MemoryOptions{})
 	seen := map[Holder]bool{{Node: "alice", Seq: 1}: true} // a nonce that was not drawn
 	for range 10 {
-		e, err := NewElector(store, clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice"})
+		e, err := NewElector(store, ElectorConfig{Resource: "db", Node: "alice", Timing: tenSeconds, Clock: clk})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,9 +24,7 @@ func ExampleElector() {
 		fmt.Println(err)
 		return
 	}
-	elector, err := lease.NewElector(store, clk,
-		lease.Config{TTL: 15 * time.Second, MaxDriftRate: 0.01, SafetyMargin: time.Second},
-		lease.ElectorOptions{Resource: "nightly-report", Node: "alice"})
+	elector, err := lease.NewElector(store, lease.ElectorConfig{Resource: "nightly-report", Node: "alice", Timing: lease.Config{TTL: 15 * time.Second, MaxDriftRate: 0.01, SafetyMargin: time.Second}, Clock: clk})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,11 +44,10 @@ func ExampleElector() {
 }
 
 // With a barrier no write of a predecessor lands after a term has begun.
-func ExampleElectorOptions_barrier() {
+func ExampleElectorConfig_barrier() {
 	clk := clock.NewManual(0)
 	store, _ := lease.NewMemory(clk, lease.MemoryOptions{FirstToken: 34})
-	elector, err := lease.NewElector(store, clk, lease.Config{TTL: 15 * time.Second},
-		lease.ElectorOptions{Resource: "shard-1", Node: "alice", Fencers: []lease.Fencer{disk{}}})
+	elector, err := lease.NewElector(store, lease.ElectorConfig{Resource: "shard-1", Node: "alice", Timing: lease.Config{TTL: 15 * time.Second}, Clock: clk, Fencers: []lease.Fencer{disk{}}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -79,7 +76,7 @@ func (disk) Fence(_ context.Context, token lease.Token) error {
 func ExampleElector_Run() {
 	clk := clock.NewManual(0)
 	store, _ := lease.NewMemory(clk, lease.MemoryOptions{})
-	elector, _ := lease.NewElector(store, clk, lease.Config{TTL: 9 * time.Second}, lease.ElectorOptions{Resource: "shard-1", Node: "alice"})
+	elector, _ := lease.NewElector(store, lease.ElectorConfig{Resource: "shard-1", Node: "alice", Timing: lease.Config{TTL: 9 * time.Second}, Clock: clk})
 	done := errors.New("all done")
 	err := elector.Run(context.Background(), func(ctx context.Context, term lease.Term) error {
 		if term.Token > 1 {
@@ -104,7 +101,7 @@ func ExampleElector_Run() {
 func ExampleElector_Term() {
 	clk := clock.NewManual(0)
 	store, _ := lease.NewMemory(clk, lease.MemoryOptions{FirstToken: 33})
-	elector, _ := lease.NewElector(store, clk, lease.Config{TTL: 9 * time.Second}, lease.ElectorOptions{Resource: "shard-1", Node: "alice"})
+	elector, _ := lease.NewElector(store, lease.ElectorConfig{Resource: "shard-1", Node: "alice", Timing: lease.Config{TTL: 9 * time.Second}, Clock: clk})
 	done := errors.New("all done")
 	elector.Run(context.Background(), func(context.Context, lease.Term) error {
 		fmt.Println(elector.Term().Token, elector.IsLeader())
@@ -120,7 +117,7 @@ func ExampleElector_Term() {
 func ExampleTerm_Deadline() {
 	clk := clock.NewManual(0)
 	store, _ := lease.NewMemory(clk, lease.MemoryOptions{})
-	elector, _ := lease.NewElector(store, clk, lease.Config{TTL: 9 * time.Second}, lease.ElectorOptions{Resource: "shard-1", Node: "alice"})
+	elector, _ := lease.NewElector(store, lease.ElectorConfig{Resource: "shard-1", Node: "alice", Timing: lease.Config{TTL: 9 * time.Second}, Clock: clk})
 	done := errors.New("all done")
 	elector.Run(context.Background(), func(_ context.Context, term lease.Term) error {
 		clk.Advance(2 * time.Second)

@@ -14,7 +14,7 @@ import (
 func idle(t *testing.T, ctx context.Context, fencers ...Fencer) *loop {
 	t.Helper()
 	clk := clock.NewManual(0)
-	e, err := NewElector(newMemory(t, clk, MemoryOptions{}), clk, tenSeconds, ElectorOptions{Resource: "db", Node: "alice", Fencers: fencers})
+	e, err := NewElector(newMemory(t, clk, MemoryOptions{}), ElectorConfig{Resource: "db", Node: "alice", Timing: tenSeconds, Clock: clk, Fencers: fencers})
 	if err != nil {
 		t.Fatal(err)
 	}

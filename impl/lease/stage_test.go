@@ -63,13 +63,13 @@ type stage struct {
 // be nil.
 func play(t *testing.T, on hook, fencers []Fencer, f func(s *stage)) {
 	t.Helper()
-	playWith(t, tenSeconds, ElectorOptions{Fencers: fencers}, on, f)
+	playWith(t, tenSeconds, ElectorConfig{Fencers: fencers}, on, f)
 }
 
 // hook decides about a call that the elector makes.
 type hook func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error)
 
-func playWith(t *testing.T, cfg Config, opts ElectorOptions, on hook, f func(s *stage)) {
+func playWith(t *testing.T, cfg Config, opts ElectorConfig, on hook, f func(s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{T: t, clk: clock.Monotonic(), gate: make(chan struct{})}
@@ -83,7 +83,8 @@ func playWith(t *testing.T, cfg Config, opts ElectorOptions, on hook, f func(s *
 		}}
 		var err error
 		opts.Resource, opts.Node, opts.Nonce = "db", alice.Node, alice.Nonce
-		s.e, err = NewElector(store, s.clk, cfg, opts)
+		opts.Timing, opts.Clock = cfg, s.clk
+		s.e, err = NewElector(store, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

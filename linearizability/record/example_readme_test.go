@@ -43,7 +43,7 @@ func Example() {
 		defer stop() // here: one job and out
 		return disk.As(term.Holder).Write(ctx, term.Token, "last job", "nightly")
 	}
-	elector, err := lease.NewElector(store, clk, cfg, lease.ElectorOptions{Resource: "scheduler", Node: "node-1"})
+	elector, err := lease.NewElector(store, lease.ElectorConfig{Resource: "scheduler", Node: "node-1", Timing: cfg, Clock: clk})
 	if err != nil {
 		panic(err)
 	}

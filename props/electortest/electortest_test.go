@@ -12,11 +12,11 @@ import (
 
 // elector is fencepost's own client, with both ways of showing belief.
 func elector(env Env) Candidate {
-	opts := lease.ElectorOptions{Resource: env.Resource, Node: env.Node, Nonce: env.Nonce, Logger: env.Logger}
+	cfg := lease.ElectorConfig{Resource: env.Resource, Node: env.Node, Nonce: env.Nonce, Timing: env.Config, Clock: env.Clock, Logger: env.Logger}
 	if env.Config.Barrier {
-		opts.Fencers = []lease.Fencer{env.Storage}
+		cfg.Fencers = []lease.Fencer{env.Storage}
 	}
-	e, err := lease.NewElector(env.Store, env.Clock, env.Config, opts)
+	e, err := lease.NewElector(env.Store, cfg)
 	if err != nil {
 		panic(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 // start makes the client under test, here fencepost's own, for one process.
 func start(env electortest.Env) electortest.Candidate {
-	e, err := lease.NewElector(env.Store, env.Clock, env.Config, lease.ElectorOptions{
-		Resource: env.Resource, Node: env.Node, Nonce: env.Nonce, Logger: env.Logger,
+	e, err := lease.NewElector(env.Store, lease.ElectorConfig{
+		Resource: env.Resource, Node: env.Node, Nonce: env.Nonce, Timing: env.Config, Clock: env.Clock, Logger: env.Logger,
 	})
 	if err != nil {
 		panic(err)

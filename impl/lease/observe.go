@@ -1,0 +1,50 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+)
+
+// EventKind is what an [Event] tells of.
+type EventKind uint8
+
+// The kinds of events, in the order in which a term meets them.
+const (
+	EventCall        EventKind = iota + 1 // a call was answered, refused, or came to nothing: Op, Latency, Err
+	EventGranted                          // a new tenure was granted; the barrier, if any, begins
+	EventTermBegan                        // the work may start
+	EventRenewed                          // a renewal was confirmed: Margin is what was left of the term by then
+	EventTermEnded                        // belief has ended: Err says why
+	EventWorkStopped                      // what was done under the term has come to an end: Err is what it returned
+)
+
+var eventNames = [...]string{"none", "call", "granted", "term began", "renewed", "term ended", "work stopped"}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("event(%d)", uint8(k))
+}
+
+// Event is something that happened to a candidate. What its kind does not
+// mention is zero, but for the first four fields.
+type Event struct {
+	Kind     EventKind
+	Resource string
+	Holder   Holder
+	Token    Token         // 0 while campaigning
+	At       time.Duration // on the candidate's clock
+
+	Op      Op
+	Latency time.Duration // from the sending of the request
+	Margin  time.Duration
+	Err     error
+}
+
+// Observer is told what happens to candidates, for metrics. Observe is called on
+// the goroutine that keeps the lease, one event after the other: it must return
+// at once, and may be called by several candidates at the same time.
+type Observer interface {
+	Observe(Event)
+}
