@@ -1,0 +1,2 @@
+// Package zookeeper
+package zookeeper
