@@ -78,8 +78,6 @@ func (s sight) lasting() string {
 	return slices.MaxFunc(s.pulses, func(a, b string) int { return int(pulseTimeout(a) - pulseTimeout(b)) })
 }
 
-func (s sight) longest() time.Duration { return pulseTimeout(s.lasting()) }
-
 func pulseTimeout(name string) time.Duration {
 	ms, _, _ := strings.Cut(strings.TrimPrefix(name, pulsePrefix), "-")
 	n, _ := strconv.ParseInt(ms, 10, 32)

@@ -160,8 +160,8 @@ func (s *Store) Release(ctx context.Context, resource string, holder lease.Holde
 	}
 }
 
-// Get implements [lease.Store]. Remaining is the most that can be left when
-// nobody renews: ZooKeeper tells nobody how long a session has.
+// Get implements [lease.Store]. Remaining is zero, here and in refusals:
+// ZooKeeper tells nobody how long a session has.
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
 	seen, err := s.look(ctx, resource)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, er
 	}
 	o := lease.Observation{Resource: resource, Token: seen.token}
 	if seen.held() {
-		o.Holder, o.Remaining = seen.holder, seen.longest()
+		o.Holder = seen.holder
 	}
 	return o, nil
 }
@@ -207,7 +207,7 @@ func (s *Store) acquire(ctx context.Context, resource string, holder lease.Holde
 		case err != nil:
 			return 0, err
 		case seen.held() && seen.holder != holder:
-			return 0, &lease.HeldError{Resource: resource, Holder: seen.holder, Token: seen.token, Remaining: seen.longest()}
+			return 0, &lease.HeldError{Resource: resource, Holder: seen.holder, Token: seen.token}
 		case seen.held():
 			err := s.keep(ctx, tenureKey{resource, holder, seen.token}, timeout, lease.OpAcquire)
 			if errors.Is(err, lease.ErrNotHeld) {
