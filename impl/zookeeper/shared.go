@@ -171,6 +171,8 @@ func (c *shared) makeAll(ctx context.Context, path string, acl []zk.ACL) error {
 	return nil
 }
 
+func parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }
+
 // multi makes all of ops or none. The error is that of the operation which was
 // refused, where one was.
 func multi(conn *zk.Conn, ops ...any) error {
