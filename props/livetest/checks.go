@@ -18,7 +18,9 @@ import (
 func StoreChecks(open func(Env) lease.Store, o Options) []kit.Check {
 	o = o.withDefaults()
 	w := newWorld(open)
-	return gathered(waiting(w, o), w.close)
+	checks := gathered(waiting(w, o), w.close)
+	checks = append(checks, gathered(stormChecks(w, o), w.close)...)
+	return append(checks, gathered(believerChecks(w, o), w.close)...)
 }
 
 // waiting are the checks that may run at once, each on leases of its own.

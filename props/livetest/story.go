@@ -44,8 +44,10 @@ const (
 	storyWidth = 110 // up to which the correct answer stands beside the wrong one
 )
 
-func (t *trial) story(want string) []string {
-	lines := t.lines
+func (t *trial) story(want string) []string { return layOut(t.lines, want) }
+
+// layOut aligns the steps of a story, the last of which is marked.
+func layOut(lines []line, want string) []string {
 	var out []string
 	if n := len(lines) - storyLines; n > 0 {
 		lines = lines[n:]
