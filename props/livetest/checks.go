@@ -18,9 +18,10 @@ import (
 func StoreChecks(open func(Env) lease.Store, o Options) []kit.Check {
 	o = o.withDefaults()
 	w := newWorld(open)
-	checks := gathered(waiting(w, o), w.close)
-	checks = append(checks, gathered(stormChecks(w, o), w.close)...)
-	return append(checks, gathered(believerChecks(w, o), w.close)...)
+	nothing := func() {}
+	checks := gathered(waiting(w, o), nothing, w.close)
+	checks = append(checks, gathered(append(stormChecks(w, o), believerChecks(w, o)...), nothing, w.close)...)
+	return append(checks, restartChecks(w, o)...)
 }
 
 // waiting are the checks that may run at once, each on leases of its own.

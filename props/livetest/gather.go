@@ -16,8 +16,9 @@ type task struct {
 
 // gathered makes checks of tasks that run at once: the first check that is run
 // waits for all of them, and those after it have their outcomes. A check that is
-// run again runs all again. close is called when the last has ended.
-func gathered(tasks []task, close func()) []kit.Check {
+// run again runs all again. begin is called before the first begins, and end when
+// the last has ended.
+func gathered(tasks []task, begin, end func()) []kit.Check {
 	var mu sync.Mutex
 	var outcomes []*kit.Outcome // nil where it was told
 	checks := make([]kit.Check, len(tasks))
@@ -26,8 +27,9 @@ func gathered(tasks []task, close func()) []kit.Check {
 			mu.Lock()
 			defer mu.Unlock()
 			if outcomes == nil || outcomes[i] == nil {
+				begin()
 				outcomes = runAll(tasks)
-				close()
+				end()
 			}
 			out := outcomes[i]
 			outcomes[i] = nil
