@@ -89,6 +89,37 @@ func handOver(ctx context.Context, store *zookeeper.Store, conn *zk.Conn) error 
 	return nil
 }
 
+// Where the lease is kept elsewhere, the highest token seen guards a multi.
+func ExampleStorage_Check() {
+	store, err := zookeeper.Open(zookeeper.Options{Servers: []string{"zk1:2181"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	conn, _, err := zk.Connect([]string{"zk1:2181"}, 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	if err := guarded(context.Background(), store, conn, 33, 34); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func guarded(ctx context.Context, store *zookeeper.Store, conn *zk.Conn, mine, next lease.Token) error {
+	data := store.Storage("/jobs")
+	highest, err := data.Check(ctx, mine) // the barrier of a leader
+	if err != nil {
+		return err
+	}
+	if err := data.Fence(ctx, next); err != nil { // that of its successor
+		return err
+	}
+	_, err = conn.Multi(highest, &zk.CreateRequest{Path: "/jobs/job-", Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagSequence})
+	fmt.Println(errors.Is(err, zk.ErrBadVersion)) // too late
+	return nil
+}
+
 // The examples run against a server of the test's own.
 func TestExamples(t *testing.T) {
 	s := serve(t)
@@ -99,7 +130,8 @@ func TestExamples(t *testing.T) {
 	if v, ok, err := store.Storage("/reports").Read(t.Context(), "last"); v != "Tuesday's" || !ok || err != nil {
 		t.Errorf("%q, %v, %v", v, ok, err)
 	}
-	if err := handOver(t.Context(), store, s.dial(t)); err != nil {
+	conn := s.dial(t)
+	if err := errors.Join(handOver(t.Context(), store, conn), guarded(t.Context(), store, conn, 33, 34)); err != nil {
 		t.Error(err)
 	}
 }
