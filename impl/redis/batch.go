@@ -54,7 +54,7 @@ func (s *Store) pipeline(ctx context.Context, calls []lease.Call, answers []leas
 			unknown = append(unknown, i)
 			continue
 		}
-		rep, err := read(cmds[j], c.Op.String(), c.Resource, c.Request)
+		rep, err := s.read(cmds[j], c.Op.String(), c.Resource, c.Request)
 		if err == nil {
 			answers[i].Grant, err = granted(c.Resource, rep), rep.Err(c.Resource)
 		}

@@ -1,5 +1,5 @@
 -- The rules of lease.Record, on the server: one call is one atomic step. `now`
--- is set by what stands before this.
+-- is set, in ticks, by what stands before this.
 --
 -- KEYS  1 the latest tenure (hash: token, holder, expires, status)
 --       2 the counter: the last token issued
@@ -8,12 +8,12 @@
 -- Answer: code, the last token issued, who holds it, for how long it or the delay lasts
 --
 -- Tokens stay strings: a Lua number is a double, and takes 2^53 and the next for
--- equal. Times are numbers in microseconds, written with %.0f because tostring
+-- equal. Times are numbers of ticks, written with %.0f because tostring
 -- keeps 14 digits only.
 
 local op, holder, asked = ARGV[1], ARGV[2], ARGV[3]
 local ttl, delay = tonumber(ARGV[4]), tonumber(ARGV[5])
-local FOREVER = 9007199254740991 -- 2^53 - 1
+local FOREVER = 9007199254740991 -- 2^53 - 1, the last tick that is exact
 local LAST = '9223372036854775807' -- 2^63 - 1, where INCR ends
 
 local stored = redis.call('HMGET', KEYS[1], 'token', 'holder', 'expires', 'status')

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -28,6 +29,7 @@ type Store struct {
 	rdb    goredis.UniversalClient
 	script *goredis.Script
 	opts   Options
+	tick   time.Duration // the unit of the script's times
 	hub    *hub
 }
 
@@ -52,15 +54,17 @@ func New(ctx context.Context, rdb goredis.UniversalClient, opts Options) (*Store
 			return nil, err
 		}
 	}
-	return newStore(rdb, clockLua, opts), nil
+	return newStore(rdb, clockLua, time.Microsecond, opts), nil
 }
 
-// newStore is a store whose scripts get `now` from what clock, Lua too, sets.
-func newStore(rdb goredis.UniversalClient, clock string, opts Options) *Store {
+// newStore is a store whose script gets `now`, in ticks, from what clock sets,
+// which is Lua too.
+func newStore(rdb goredis.UniversalClient, clock string, tick time.Duration, opts Options) *Store {
 	return &Store{
 		rdb:    rdb,
 		script: goredis.NewScript(clock + leaseLua),
 		opts:   opts,
+		tick:   tick,
 		hub:    newHub(rdb, opts.prefix()+"changes"),
 	}
 }
@@ -149,7 +153,7 @@ func (s *Store) run(ctx context.Context, resource, op string, req lease.Request)
 		return lease.Reply{}, notDone(op, resource, err)
 	}
 	cmd := s.script.Run(ctx, s.rdb, s.keys(resource), s.args(resource, op, req)...)
-	return read(cmd, op, resource, req)
+	return s.read(cmd, op, resource, req)
 }
 
 func (s *Store) keys(resource string) []string {
@@ -161,7 +165,7 @@ func (s *Store) keys(resource string) []string {
 func (s *Store) args(resource, op string, req lease.Request) []any {
 	before := max(s.opts.FirstToken, 1) - 1
 	return []any{
-		op, req.Holder.String(), decimal(req.Token), micros(req.TTL), micros(s.opts.LockDelay), decimal(before),
+		op, req.Holder.String(), decimal(req.Token), s.ticks(req.TTL), s.ticks(s.opts.LockDelay), decimal(before),
 		s.hub.channel, resource,
 	}
 }
@@ -180,12 +184,12 @@ func malformed(req lease.Request) bool {
 }
 
 // read is the reply in what lease.lua has answered.
-func read(cmd *goredis.Cmd, op, resource string, req lease.Request) (lease.Reply, error) {
+func (s *Store) read(cmd *goredis.Cmd, op, resource string, req lease.Request) (lease.Reply, error) {
 	answer, err := cmd.StringSlice()
 	if err != nil {
 		return lease.Reply{}, outcome(op, resource, err)
 	}
-	rep, err := parse(answer, req)
+	rep, err := s.parse(answer, req)
 	if err != nil {
 		return lease.Reply{}, fmt.Errorf("%s of %q: outcome unknown: the script answered %q: %w", op, resource, answer, err)
 	}
@@ -198,7 +202,7 @@ var codes = map[string]lease.Code{
 	"lapsed": lease.CodeLapsed, "lost": lease.CodeLost, "invalid": lease.CodeInvalid,
 }
 
-func parse(answer []string, req lease.Request) (lease.Reply, error) {
+func (s *Store) parse(answer []string, req lease.Request) (lease.Reply, error) {
 	if len(answer) != 4 {
 		return lease.Reply{}, fmt.Errorf("4 values expected, not %d", len(answer))
 	}
@@ -219,26 +223,25 @@ func parse(answer []string, req lease.Request) (lease.Reply, error) {
 		return lease.Reply{}, err
 	}
 	rep := req.To(code)
-	rep.Token, rep.Current, rep.Remaining = lease.Token(token), current, duration(remaining)
+	rep.Token, rep.Current, rep.Remaining = lease.Token(token), current, s.duration(remaining)
 	if code == lease.CodeGranted {
-		rep.TTL = duration(micros(req.TTL))
+		rep.TTL = s.duration(s.ticks(req.TTL))
 	}
 	return rep, nil
 }
 
 func decimal(t lease.Token) string { return strconv.FormatUint(uint64(t), 10) }
 
-// micros rounds up: a TTL cut short would lapse before its holder believes.
-func micros(d time.Duration) int64 {
-	n := int64(d / time.Microsecond)
-	if d%time.Microsecond > 0 {
+// ticks rounds up: a TTL cut short would lapse before its holder believes.
+func (s *Store) ticks(d time.Duration) int64 {
+	n := int64(d / s.tick)
+	if d%s.tick > 0 {
 		n++
 	}
 	return n
 }
 
 // duration saturates, as "for ever" does.
-func duration(micros int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Microsecond)
-	return time.Duration(min(micros, most)) * time.Microsecond
+func (s *Store) duration(ticks int64) time.Duration {
+	return time.Duration(min(ticks, math.MaxInt64/int64(s.tick))) * s.tick
 }

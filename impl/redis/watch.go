@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -15,15 +16,21 @@ import (
 //
 // All watches of a store share one connection, which gets one message for each
 // change of a lease under the store's prefix. It ends with the last of them.
-// The error is that of a ctx that had ended before.
+// The error is that of a ctx that had ended before, or [ErrClosed].
 func (s *Store) Watch(ctx context.Context, resource string) (<-chan struct{}, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("lease %q: watch: nothing done: %w", resource, err)
 	}
-	hints := s.hub.add(resource)
+	hints, err := s.hub.add(resource)
+	if err != nil {
+		return nil, fmt.Errorf("lease %q: watch: nothing done: %w", resource, err)
+	}
 	context.AfterFunc(ctx, func() { s.hub.remove(resource, hints) })
 	return hints, nil
 }
+
+// ErrClosed refuses a watch after [Store.Close].
+var ErrClosed = errors.New("the store is closed")
 
 // hub hands on what one subscription tells. A channel is sent to and closed only
 // under mu, and closed only when it is no longer in byResource.
@@ -34,6 +41,7 @@ type hub struct {
 	mu         sync.Mutex
 	byResource map[string]map[chan struct{}]struct{}
 	sub        *goredis.PubSub // not nil while anybody watches
+	closed     bool
 	listening  sync.WaitGroup
 }
 
@@ -41,21 +49,25 @@ func newHub(rdb goredis.UniversalClient, channel string) *hub {
 	return &hub{rdb: rdb, channel: channel, byResource: map[string]map[chan struct{}]struct{}{}}
 }
 
-func (h *hub) add(resource string) chan struct{} {
+func (h *hub) add(resource string) (chan struct{}, error) {
 	// Room for one: a hint that was not taken yet stands for those that follow.
 	hints := make(chan struct{}, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return nil, ErrClosed
+	}
 	if h.byResource[resource] == nil {
 		h.byResource[resource] = map[chan struct{}]struct{}{}
 	}
 	h.byResource[resource][hints] = struct{}{}
 	if h.sub == nil {
 		// Without a channel it does not connect, so nobody waits for it here.
-		h.sub = h.rdb.Subscribe(context.Background())
-		h.listening.Go(func() { h.listen(h.sub) })
+		sub := h.rdb.Subscribe(context.Background())
+		h.sub = sub
+		h.listening.Go(func() { h.listen(sub) })
 	}
-	return hints
+	return hints, nil
 }
 
 func (h *hub) remove(resource string, hints chan struct{}) {
@@ -82,6 +94,7 @@ func (h *hub) hangUp() {
 
 func (h *hub) close() {
 	h.mu.Lock()
+	h.closed = true
 	for resource, all := range h.byResource {
 		for hints := range all {
 			close(hints)
