@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -25,6 +26,11 @@ func TestStoreOnItsServer(t *testing.T) {
 		t.Run(o.prefix(), func(t *testing.T) {
 			live := liveOptions(s)
 			live.LockDelay = o.LockDelay
+			if o.LockDelay > 0 { // else by the store's own Delete
+				live.Delete = func(ctx context.Context, resource string) error {
+					return s.Control.Del(ctx, o.prefix()+"{"+resource+"}:lease").Err()
+				}
+			}
 			props.TestLiveStore(t, func(env props.LiveEnv) lease.Store {
 				store, err := New(env.Context, dial(t, s), o)
 				if err != nil {
