@@ -33,5 +33,5 @@ func sqliteTransient(err error) bool {
 // mariadbTransient is true for a deadlock (1213), and a wait for a lock that
 // took too long (1205): the transaction is rolled back by whoever gets it.
 func mariadbTransient(err error) bool {
-	return err != nil && (strings.HasPrefix(err.Error(), "Error 1213") || strings.HasPrefix(err.Error(), "Error 1205"))
+	return err != nil && (strings.Contains(err.Error(), "Error 1213 ") || strings.Contains(err.Error(), "Error 1205 "))
 }

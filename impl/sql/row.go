@@ -2,7 +2,6 @@ package leasesql
 
 import (
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -21,7 +20,10 @@ type row struct {
 	now  time.Duration // by the store's clock, once the row was locked
 }
 
-func scan(rows *sql.Rows) (key string, r row, err error) {
+// scanner is a *[sql.Row], or *[sql.Rows] at one.
+type scanner interface{ Scan(dest ...any) error }
+
+func scan(rows scanner) (key string, r row, err error) {
 	var token, ttl, expires, now int64
 	var status uint8
 	var holder string

@@ -9,6 +9,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	leasesql "fencepost/impl/sql"
 	"fencepost/props"
@@ -35,7 +36,7 @@ func open(e props.Env, dsn string, conns int) *sql.DB {
 	return db
 }
 
-func store(e props.Env, db *sql.DB, boot string, o leasesql.Options) lease.Store {
+func store(e props.Env, db *sql.DB, boot string, o leasesql.Options) *leasesql.Store {
 	o.Clock, o.Boot = e.Clock, boot
 	s, err := leasesql.New(db, leasesql.SQLite(), o)
 	if err != nil {
@@ -68,4 +69,10 @@ func TestABootForEachProcess(t *testing.T) {
 		*boots++
 		return store(e, memory(e), fmt.Sprint("boot ", *boots), leasesql.Options{})
 	}, props.Options{Calls: 4_000})
+}
+
+func TestStorage(t *testing.T) {
+	props.TestStorage(t, func(e props.Env) fence.KV {
+		return store(e, memory(e), "boot", leasesql.Options{}).KV("jobs")
+	}, props.StorageOptions{Calls: 3_000})
 }

@@ -96,7 +96,7 @@ const (
 func (s *Store) again(ctx context.Context, do func() error) error {
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
 		err := do()
-		if err == nil || !s.d.transient(errors.Unwrap(err)) {
+		if err == nil || !s.d.transient(err) {
 			return err
 		}
 		timer := s.clk.Timer(s.clk.Now() + pause)
