@@ -9,11 +9,11 @@
 package livetest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
 
-	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/props/kit"
 )
@@ -72,10 +72,9 @@ type StorageOptions struct {
 	NoRestart string
 }
 
-// StoreChecks are all checks of the store that open makes, once for each
-// process. They run one after the other.
-func StoreChecks(open func(Env) lease.Store, o Options) []kit.Check { return nil }
-
-// StorageChecks are all checks of the storage that open makes: each time the
-// same data, with another connection.
-func StorageChecks(open func(Env) fence.KV, o StorageOptions) []kit.Check { return nil }
+// withDefaults is o with what was left open filled in.
+func (o Options) withDefaults() Options {
+	o.TTL = cmp.Or(o.TTL, max(o.MinTTL, time.Second))
+	o.Latency = cmp.Or(o.Latency, 500*time.Millisecond)
+	return o
+}
