@@ -472,7 +472,7 @@ func TestGroupLeadsOnlyBehindTheBarrierOfEachResource(t *testing.T) {
 				case down && resource == "hung":
 					<-ctx.Done()
 					return ctx.Err()
-				case down:
+				case down && resource == "down":
 					return errLost
 				}
 				return nil
