@@ -205,20 +205,27 @@ func (g *Group) Remove(resource string) <-chan struct{} {
 		gone := make(chan struct{})
 		close(gone)
 		return gone
-	case !g.running:
-		g.forget(m)
-	default:
-		m.wanted, m.asked = false, true
-		g.tell(note{m: m})
 	}
-	return m.left
+	left := m.left
+	m.wanted, m.asked = false, true
+	if g.running {
+		g.tell(note{m: m})
+	} else {
+		g.leave(m)
+	}
+	return left
 }
 
-// forget is called with g locked.
-func (g *Group) forget(m *member) {
-	delete(g.members, m.resource)
-	g.first = max(g.first, m.used+1)
+// leave ends what Remove began: m is forgotten, unless it was added again
+// meanwhile. It is called with g locked.
+func (g *Group) leave(m *member) (gone bool) {
 	close(m.left)
+	m.left, m.asked, m.err = make(chan struct{}), false, nil
+	if !m.wanted {
+		delete(g.members, m.resource)
+		g.first = max(g.first, m.used+1)
+	}
+	return !m.wanted
 }
 
 // tell is called with g locked.

@@ -86,6 +86,8 @@ func (k *keeper) fill(op Op, queue []order, now time.Duration) (rest []order) {
 		b.until = add(now, k.g.opts.ReleaseTimeout)
 	}
 	size := k.g.maxBatch
+	room := min(size, len(queue))
+	b.members, b.calls = make([]*member, 0, room), make([]Call, 0, room)
 	n := 0
 	for ; n < len(queue) && len(b.calls) < size; n++ {
 		o := queue[n]

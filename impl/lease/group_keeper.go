@@ -65,7 +65,7 @@ func (k *keeper) join(m *member, seq uint64, now time.Duration) {
 	cfg.Barrier = len(m.storages) > 0
 	// Validated by NewGroup, for the same values but the incarnation.
 	m.client, _ = NewClient(cfg, Holder{Node: k.g.opts.Node, Seq: seq, Nonce: k.g.opts.Nonce}, now)
-	m.notYet, m.at, m.in = now, now, nil
+	m.notYet, m.in = now, nil
 	m.leaving, m.barred, m.slot, m.parked = false, false, false, false
 	heap.Push(&k.all, m)
 	k.place(m)
@@ -103,7 +103,8 @@ func (k *keeper) run() {
 	k.err = context.Cause(k.ctx)
 	k.g.mu.Lock()
 	defer k.g.mu.Unlock()
-	for _, m := range k.all {
+	for _, d := range k.all {
+		m := d.member
 		m.used = m.client.State().Holder.Seq
 		m.queued, m.unsent, m.calls = Request{}, 0, 0
 		for i := range m.storages {
@@ -111,9 +112,9 @@ func (k *keeper) run() {
 		}
 	}
 	k.g.running = false
-	for _, m := range slices.Clone(k.all) {
-		if m.asked { // by a Remove that was not heard any more
-			k.g.forget(m)
+	for _, d := range k.all {
+		if d.asked { // and not heard any more
+			k.g.leave(d.member)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func (k *keeper) run() {
 // tick lets each member do what is due.
 func (k *keeper) tick(now time.Duration) {
 	for len(k.all) > 0 && k.all[0].at <= now {
-		m := k.all[0]
+		m := k.all[0].member
 		s := m.client.State()
 		if bound := k.g.opts.MaxHeld; bound > 0 && s.Phase == Campaigning && !s.Working && !m.slot && k.slots >= bound {
 			m.parked = true
@@ -181,13 +182,16 @@ func (k *keeper) settle(m *member, now time.Duration, why error) {
 
 // place puts m where it belongs in the schedule.
 func (k *keeper) place(m *member) {
-	m.at = m.client.Wake()
+	at := m.client.Wake()
 	if m.client.State().Phase == Campaigning {
-		if m.at = max(m.at, m.notYet); k.stopping || m.leaving || m.barred || m.parked {
-			m.at = never
+		if at = max(at, m.notYet); k.stopping || m.leaving || m.barred || m.parked {
+			at = never
 		}
 	}
-	heap.Fix(&k.all, m.index)
+	if e := &k.all[m.index]; e.at != at {
+		e.at = at
+		heap.Fix(&k.all, m.index)
+	}
 }
 
 func (k *keeper) beginTerm(m *member, s ClientState, now time.Duration) {
@@ -270,14 +274,11 @@ func (k *keeper) depart(m *member, now time.Duration) {
 	heap.Remove(&k.all, m.index)
 	m.parked = false
 	m.used = m.client.State().Holder.Seq
-	if m.asked = false; !m.wanted {
-		k.g.forget(m)
+	if k.g.leave(m) {
 		k.spread = spreadFor(len(k.all), k.g.maxBatch, k.g.opts.Nonce)
-		return
+	} else {
+		k.join(m, m.used+1, now)
 	}
-	close(m.left)
-	m.left, m.err = make(chan struct{}), nil
-	k.join(m, m.used+1, now)
 }
 
 // stop begins the end: nobody campaigns any more, and what is held without work
@@ -285,7 +286,8 @@ func (k *keeper) depart(m *member, now time.Duration) {
 func (k *keeper) stop() {
 	k.stopping = true
 	now := k.g.clk.Now()
-	for _, m := range slices.Clone(k.all) {
+	for _, d := range slices.Clone(k.all) {
+		m := d.member
 		if m.queued.Op == OpAcquire {
 			m.queued = Request{}
 		}

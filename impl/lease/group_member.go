@@ -22,8 +22,7 @@ type member struct {
 	used   uint64        // the last incarnation of the Run before
 
 	client   Client
-	at       time.Duration // its instant in the schedule
-	index    int           // its place there, -1 for none
+	index    int           // its place in the schedule, -1 for none
 	notYet   time.Duration // before this, it does not campaign
 	work     *stint        // what goes on under a term
 	queued   Request       // waits to be sent; acquire or renew

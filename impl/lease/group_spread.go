@@ -61,7 +61,15 @@ func (s spread) last(due, period time.Duration, place uint64) time.Duration {
 
 // schedule is a heap of members by the instant at which each is due, and of one
 // instant by the order in which they were added.
-type schedule []*member
+type schedule []due
+
+// due has what members are compared by beside each other: to look into each of
+// them would cost more than all the rest.
+type due struct {
+	at     time.Duration
+	number uint64
+	*member
+}
 
 func (s schedule) Len() int { return len(s) }
 
@@ -78,14 +86,14 @@ func (s schedule) Swap(i, j int) {
 func (s *schedule) Push(x any) {
 	m := x.(*member)
 	m.index = len(*s)
-	*s = append(*s, m)
+	*s = append(*s, due{never, m.number, m})
 }
 
 // Pop implements heap.Interface.
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
-	m := (*s)[last]
-	(*s)[last] = nil
+	m := (*s)[last].member
+	(*s)[last] = due{}
 	*s = (*s)[:last]
 	m.index = -1
 	return m
