@@ -57,9 +57,11 @@ func (s *server) restart(context.Context) error {
 func (s *server) delete(_ context.Context, resource string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec, keep := s.records[resource].Delete(), true
+	rec, keep := s.records[resource], true
 	if s.erased != nil {
 		rec, keep = s.erased(rec)
+	} else {
+		rec = rec.Delete()
 	}
 	if s.records[resource] = rec; !keep {
 		delete(s.records, resource)

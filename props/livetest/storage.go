@@ -91,8 +91,9 @@ func (s *storage) count() {
 		return kv.Fence(ctx, s.highest)
 	})
 	if stale, ok := errors.AsType[*fence.StaleTokenError](err); ok {
-		s.highest = stale.Highest + 1
+		s.highest = stale.Highest
 	}
+	s.highest++ // one that nobody has written under
 }
 
 // release ends the tenure of the leader, if there is one.
