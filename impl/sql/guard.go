@@ -80,7 +80,7 @@ func Fence(ctx context.Context, tx Querier, d Dialect, resource string, token le
 		return fmt.Errorf("fencing the data of %q under token %d: it is more than a column holds, and no lease of this package grants it", resource, token)
 	}
 	var highest int64
-	if err := tx.QueryRowContext(ctx, d.guard.raise, keyOf(resource), int64(token)).Scan(&highest); err != nil {
+	if err := tx.QueryRowContext(ctx, d.guard.raise, Key(resource), int64(token)).Scan(&highest); err != nil {
 		return fmt.Errorf("fencing the data of %q under token %d: %w", resource, token, err)
 	}
 	g := fence.Guard{Highest: lease.Token(highest)}
@@ -102,7 +102,7 @@ func Fence(ctx context.Context, tx Querier, d Dialect, resource string, token le
 //
 // The refusal is a *[fence.NotCarriedError], which matches [fence.ErrStale].
 func Carried(ctx context.Context, tx Querier, d Dialect, resource string, token lease.Token) error {
-	_, r, err := scan(tx.QueryRowContext(ctx, d.guard.carrier, keyOf(resource)))
+	_, r, err := scan(tx.QueryRowContext(ctx, d.guard.carrier, Key(resource)))
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // nobody ever held it
 	case err != nil:

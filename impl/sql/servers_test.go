@@ -57,7 +57,7 @@ func pings(driver, dsn string) func(context.Context) error {
 	}
 }
 
-func postgres(t testing.TB) server {
+func postgreSQL(t testing.TB) server {
 	t.Helper()
 	const install, bin = "apt-get install postgresql", "/usr/lib/postgresql/*/bin/"
 	initdb, binary := daemon.Find(t, install, "initdb", bin+"initdb"), daemon.Find(t, install, "postgres", bin+"postgres")
@@ -76,7 +76,7 @@ func postgres(t testing.TB) server {
 	return s
 }
 
-func mariadb(t testing.TB) server {
+func mariaDB(t testing.TB) server {
 	t.Helper()
 	const install = "apt-get install mariadb-server"
 	installdb, binary := daemon.Find(t, install, "mariadb-install-db"), daemon.Find(t, install, "mariadbd", "/usr/sbin/mariadbd")
