@@ -205,6 +205,12 @@ func (s *Store) serverTime(ctx context.Context, q querier) (now time.Duration, e
 
 // write writes the rows, which are locked.
 func (s *Store) write(ctx context.Context, q querier, writes []write) error {
+	each := ctx
+	if !s.d.hasClock {
+		// A library in the process needs no interrupting in the middle of a row,
+		// for which its driver would start a goroutine.
+		each = context.WithoutCancel(ctx)
+	}
 	var many []record
 	stmts := map[string]*sql.Stmt{}
 	defer func() {
@@ -233,7 +239,10 @@ func (s *Store) write(ctx context.Context, q querier, writes []write) error {
 			}
 			stmts[query] = stmt
 		}
-		if _, err := stmt.ExecContext(ctx, rec.args()...); err != nil {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if _, err := stmt.ExecContext(each, rec.args()...); err != nil {
 			return err
 		}
 	}
