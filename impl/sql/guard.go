@@ -25,6 +25,7 @@ type guardTexts struct {
 	carrier string // resource
 	put     string // resource, name, value, token
 	get     string // resource, name
+	protect []string
 }
 
 const (
@@ -41,6 +42,7 @@ func sqliteGuard() guardTexts {
 		carrier: carrier, // a transaction that writes after others have fails
 		put:     insertItem + onConflict,
 		get:     getItem,
+		protect: sqliteProtect(),
 	}
 }
 
@@ -50,6 +52,7 @@ func postgresGuard() guardTexts {
 		carrier: numbered(carrier + ` FOR SHARE`),
 		put:     numbered(insertItem + onConflict),
 		get:     numbered(getItem),
+		protect: postgresProtect(),
 	}
 }
 
@@ -59,6 +62,7 @@ func mariadbGuard() guardTexts {
 		carrier: carrier + ` LOCK IN SHARE MODE`,
 		put:     insertItem + `ON DUPLICATE KEY UPDATE value = VALUES(value), token = VALUES(token)`,
 		get:     getItem,
+		protect: mariadbProtect(),
 	}
 }
 

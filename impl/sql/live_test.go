@@ -39,6 +39,7 @@ func live(t *testing.T, s server) {
 			return store
 		}, leases)
 	})
+	t.Run("table above which nobody knows tokens", func(t *testing.T) { protectedTable(t, s) })
 	t.Run("storage", func(t *testing.T) {
 		props.TestLiveStorage(t, func(e props.LiveEnv) fence.KV { return process(e).KV("highest seen") },
 			props.LiveStorageOptions{Restart: s.restart, NoRestart: noRestart})

@@ -85,13 +85,22 @@ func mariaDB(t testing.TB) server {
 	as(t, "mysql", dir, installdb, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
 	s := server{
 		dialect: leasesql.MariaDB(), driver: "mysql",
-		dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
+		dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/fencepost", port),
 	}
+	system := fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port)
 	s.restart = daemon.Start(t, daemon.Spec{
 		Command: []string{binary, "--no-defaults", "--datadir=" + data, fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
 			"--socket=" + filepath.Join(dir, "socket"), "--innodb-buffer-pool-size=32M", "--max-connections=200"},
-		Dir: dir, User: "mysql", Ready: pings(s.driver, s.dsn),
+		Dir: dir, User: "mysql", Ready: pings(s.driver, system),
 	}).Restart
+	db, err := sql.Open(s.driver, system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `CREATE DATABASE fencepost`); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
