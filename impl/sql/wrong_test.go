@@ -3,9 +3,11 @@ package leasesql_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 	"time"
 
+	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	leasesql "fencepost/impl/sql"
 	"fencepost/props"
@@ -48,6 +50,49 @@ func (s truncating) Acquire(ctx context.Context, resource string, holder lease.H
 	g, err := s.Store.Acquire(ctx, resource, holder, max(ttl.Truncate(time.Second), 1))
 	g.TTL = ttl
 	return g, err
+}
+
+// perKey has the token of each value beside it, and no other.
+type perKey struct {
+	leasesql.KV
+	db *sql.DB
+}
+
+func (kv perKey) Fence(context.Context, lease.Token) error { return nil }
+
+func (kv perKey) Write(ctx context.Context, token lease.Token, key, value string) error {
+	res, err := kv.db.ExecContext(ctx, `INSERT INTO fencepost_item VALUES ('wrong', $1, $2, $3)
+		ON CONFLICT DO UPDATE SET value = excluded.value, token = excluded.token WHERE token <= excluded.token`, []byte(key), []byte(value), int64(token))
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); n == 0 || err != nil {
+		return errors.Join(fence.ErrStale, err)
+	}
+	return nil
+}
+
+func TestATokenForEachKeyIsCaught(t *testing.T) {
+	s := file(t)
+	s.created(t)
+	open := func(e props.LiveEnv) fence.KV {
+		db := s.open(t)
+		store, err := leasesql.New(db, s.dialect, leasesql.Options{})
+		if err != nil {
+			e.Fatal(err)
+		}
+		return perKey{store.KV("wrong"), db}
+	}
+	const name = "rules/a-fence-bars"
+	for _, check := range livetest.StorageChecks(open, props.LiveStorageOptions{NoRestart: "not what this is about"}) {
+		if check.Name == name {
+			if out := check.Run(); out.Failure == nil {
+				t.Errorf("%s did not catch it: %+v", name, out)
+			}
+			return
+		}
+	}
+	t.Errorf("there is no check %s", name)
 }
 
 func TestWrongStoresAreCaught(t *testing.T) {
