@@ -11,6 +11,7 @@ import (
 
 	"fencepost/impl/lease"
 	leasesql "fencepost/impl/sql"
+	"fencepost/impl/sql/postgres"
 )
 
 // await asks until query answers true.
@@ -126,7 +127,7 @@ func TestTheStatementRenewsAsTheRecordDoes(t *testing.T) {
 				for _, token := range []lease.Token{0, 6, 7, 8, math.MaxUint64} {
 					for _, ttl := range []time.Duration{-1, 0, time.Minute, 3 * time.Hour, math.MaxInt64} {
 						name := fmt.Sprintf("status %d, %v left, renewed by %v under %d for %v", status, left, holder, token, ttl)
-						ask := func(store *leasesql.Store) (error, [3]int64) {
+						ask := func(store *leasesql.Store) ([3]int64, error) {
 							_, err := db.ExecContext(t.Context(), `INSERT INTO fencepost_lease VALUES ('p', 7, $1, 3600000000000, $2, `+leasesql.PostgresNow+` + $3, '')
 								ON CONFLICT (resource) DO UPDATE SET ttl = excluded.ttl, status = excluded.status, expires = excluded.expires`,
 								b.String(), status, int64(left))
@@ -140,10 +141,10 @@ func TestTheStatementRenewsAsTheRecordDoes(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							return asked, row
+							return row, asked
 						}
-						err, row := ask(withStatement)
-						wantErr, want := ask(byRecord)
+						row, err := ask(withStatement)
+						want, wantErr := ask(byRecord)
 						if lease.Refusal(err) != lease.Refusal(wantErr) || (err == nil) != (wantErr == nil) {
 							t.Errorf("%s: %v, and by the record: %v", name, err, wantErr)
 						}
@@ -162,5 +163,49 @@ func TestTheStatementRenewsAsTheRecordDoes(t *testing.T) {
 	}
 	if granted != 3 || refused != 297 {
 		t.Errorf("%d granted and %d refused: running, held, by the holder, under its token, for one of three TTLs is 3 of 300", granted, refused)
+	}
+}
+
+// A watch is not silent for want of a connection: it ends, and can be begun anew.
+func TestAWatchEndsWithItsConnection(t *testing.T) {
+	s := postgreSQL(t)
+	db := s.created(t)
+	store, err := postgres.New(db, leasesql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch := func() <-chan struct{} {
+		hints, err := store.Watch(t.Context(), "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hints
+	}
+	ended := func(why string, hints <-chan struct{}) {
+		t.Helper()
+		select {
+		case _, ok := <-hints:
+			if ok {
+				t.Errorf("a hint of nothing: %s", why)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("the watch goes on: %s", why)
+		}
+	}
+	first, second := watch(), watch()
+	var n int
+	err = db.QueryRowContext(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`).Scan(&n)
+	if n != 1 || err != nil {
+		t.Fatalf("two watches have %d connections (%v)", n, err)
+	}
+	ended("the connection is lost", first)
+	ended("the connection is lost", second)
+	third := watch()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ended("the store is closed", third)
+	if _, err := store.Watch(t.Context(), "p"); !errors.Is(err, postgres.ErrClosed) {
+		t.Errorf("a closed store watches: %v", err)
 	}
 }
