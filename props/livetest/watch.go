@@ -132,7 +132,8 @@ func (t *trial) watchEnds() {
 	t.candidate("a", 0).mustAcquire(t.ttl)
 	at := t.w.clk.Now()
 	cancel()
-	late := t.w.clk.Timer(at + patience)
+	limit := 4 * t.hintLimit()
+	late := t.w.clk.Timer(at + limit)
 	defer late.Stop()
 	for {
 		select {
@@ -141,7 +142,7 @@ func (t *trial) watchEnds() {
 				return
 			}
 		case <-late.C():
-			t.tell(at, "the context of the watch ends", fmt.Sprintf("the channel was not closed in %v", patience))
+			t.tell(at, "the context of the watch ends", fmt.Sprintf("the channel was not closed in %v", limit))
 			t.accuse(ruleEnds, saysEnds, "a closed channel")
 		}
 	}
