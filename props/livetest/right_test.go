@@ -28,13 +28,15 @@ func TestEachPromiseIsKeptToAndNoMore(t *testing.T) {
 	s := newServer()
 	s.lockDelay = 100 * time.Millisecond
 	const late = 60 * time.Millisecond
+	var revision lease.Token // of all leases together
 	s.before = func(now time.Duration, rec *lease.Record, req *lease.Request) {
 		if req.TTL > 0 {
 			req.TTL += late
 		}
 		switch {
 		case req.Op == lease.OpAcquire && !rec.Held(now):
-			rec.Token += 6
+			revision += 2
+			rec.Token = revision
 		case req.Op == lease.OpRenew && rec.Status == lease.Running && rec.Holder == req.Holder && rec.Token == req.Token:
 			rec.Expires = max(rec.Expires, now+1) // nobody took it
 		}
