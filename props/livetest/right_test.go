@@ -2,6 +2,7 @@ package livetest
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -115,6 +116,40 @@ func TestSlowCallsConvictNobody(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// down is a server that nobody reaches.
+type down struct{}
+
+var errDown = errors.New("connection refused")
+
+func (down) Acquire(context.Context, string, lease.Holder, time.Duration) (lease.Grant, error) {
+	return lease.Grant{}, errDown
+}
+
+func (down) Renew(context.Context, string, lease.Holder, lease.Token, time.Duration) (lease.Grant, error) {
+	return lease.Grant{}, errDown
+}
+
+func (down) Release(context.Context, string, lease.Holder, lease.Token) error { return errDown }
+
+func (down) Get(context.Context, string) (lease.Observation, error) {
+	return lease.Observation{}, errDown
+}
+
+func (down) Watch(context.Context, string) (<-chan struct{}, error) { return nil, errDown }
+
+// Nothing is known of a store that gives no answers: it neither passes nor is
+// convicted.
+func TestAServerThatIsDownIsUnknown(t *testing.T) {
+	t.Parallel()
+	o := quick
+	o.NoRestart = "it is down"
+	for _, c := range StoreChecks(func(Env) lease.Store { return down{} }, o) {
+		if out := kit.Guard(c.Run); out.Skipped == "" && (out.Failure != nil || out.Unknown == "") {
+			t.Errorf("%s: %+v", c.Name, out)
+		}
+	}
 }
 
 // current is whatever lease.Memory runs now.

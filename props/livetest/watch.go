@@ -33,8 +33,7 @@ func (t *trial) watch(ctx context.Context) <-chan struct{} {
 	})
 	switch {
 	case err != nil:
-		t.tell(at, "c watches it", fmt.Sprintf("error: %v", err))
-		t.accuse(ruleHints, saysHints, "a channel")
+		panic(unproved(fmt.Sprintf("nothing is watched: %v", err)))
 	case hints == nil:
 		t.tell(at, "c watches it", "no channel")
 		t.accuse(ruleHints, saysHints, "a channel")
