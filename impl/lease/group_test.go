@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -458,7 +459,7 @@ func TestGroupReleasesAllBeforeAPanicOfLeadGoesOn(t *testing.T) {
 }
 
 func TestGroupLeadsOnlyBehindTheBarrierOfEachResource(t *testing.T) {
-	down := true
+	var down atomic.Bool
 	fencers := func(resource string) []Fencer {
 		if resource == "free" {
 			return nil
@@ -469,10 +470,10 @@ func TestGroupLeadsOnlyBehindTheBarrierOfEachResource(t *testing.T) {
 				switch {
 				case resource == "stale" && token < 3:
 					return fmt.Errorf("seen 2: %w", ErrStale)
-				case down && resource == "hung":
+				case down.Load() && resource == "hung":
 					<-ctx.Done()
 					return ctx.Err()
-				case down && resource == "down":
+				case down.Load() && resource == "down":
 					return errLost
 				}
 				return nil
@@ -480,6 +481,7 @@ func TestGroupLeadsOnlyBehindTheBarrierOfEachResource(t *testing.T) {
 		}
 	}
 	perform(t, GroupConfig{Fencers: fencers}, nil, func(s *troupe) {
+		down.Store(true)
 		s.add("free", "down", "hung", "stale")
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx)
@@ -487,7 +489,7 @@ func TestGroupLeadsOnlyBehindTheBarrierOfEachResource(t *testing.T) {
 		if s.g.Held() != 2 || !s.g.Term("free").Valid() || s.g.Term("stale").Token != 3 {
 			s.Errorf("%d held, free %+v, stale %+v", s.g.Held(), s.g.Term("free"), s.g.Term("stale"))
 		}
-		down = false
+		down.Store(false)
 		s.until(35 * sec)
 		if s.g.Term("down").Token != 1 || s.g.Term("hung").Token != 1 {
 			s.Errorf("once the storage is up: %+v, %+v", s.g.Term("down"), s.g.Term("hung"))
@@ -575,4 +577,64 @@ func TestNewGroupRefusesWhatMakesNoSense(t *testing.T) {
 func refusesField(err error, field string) bool {
 	e, ok := errors.AsType[*ConfigError](err)
 	return ok && e.Field == field
+}
+
+func TestGroupTellsItsObserverWhatBecomesOfATerm(t *testing.T) {
+	var seen []string
+	observer := observerFunc(func(e Event) {
+		what := fmt.Sprint(e.At, " ", e.Kind, " ", e.Resource, " ", e.Token)
+		switch e.Kind {
+		case EventCall:
+			what += fmt.Sprint(" ", e.Op, " ", e.Latency)
+		case EventRenewed:
+			what += fmt.Sprint(" ", e.Margin)
+		}
+		if e.Err != nil {
+			what += " " + e.Err.Error()
+		}
+		seen = append(seen, what)
+	})
+	slow := func(_ *troupe, _ context.Context, _ []Call, batch func() []Answer) []Answer {
+		answers := batch()
+		time.Sleep(ms)
+		return answers
+	}
+	perform(t, GroupConfig{Observer: observer}, slow, func(s *troupe) {
+		s.add("a")
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx)
+		s.until(100 * ms)
+		renewal := s.g.members["a"].client.State().NextSend
+		s.until(renewal + 2*ms)
+		s.memory.Delete(ctx, "a")
+		cancel()
+		<-done
+		end := fmt.Sprint(renewal + 2*ms)
+		diff(t, "events", seen, []string{
+			"1ms call a 0 acquire 1ms",
+			"1ms granted a 1",
+			"1ms term began a 1",
+			fmt.Sprint(renewal+ms, " call a 1 renew 1ms"),
+			fmt.Sprint(renewal+ms, " renewed a 1 ", 9*sec-renewal-ms),
+			end + " term ended a 1 " + ErrResigned.Error(),
+			end + " work stopped a 1",
+			fmt.Sprint(renewal+3*ms, " call a 1 release 1ms lease \"a\" is not held by alice#1.a11ce under token 1: the last token is 1; stop, and acquire anew as a new incarnation"),
+		})
+	})
+}
+
+// Events that nobody takes are counted, not kept; a term is never dropped.
+func TestGroupDropsNewsThatNobodyTakes(t *testing.T) {
+	var told []Event
+	n := newNews(GroupConfig{Observer: observerFunc(func(e Event) { told = append(told, e) })})
+	for i := range maxNews + 3 {
+		n.event(Event{Kind: EventCall, At: time.Duration(i)})
+	}
+	if len(told) > 0 || n.lost != 3 || len(n.items) != maxNews {
+		t.Errorf("%d kept, %d lost", len(n.items), n.lost)
+	}
+	n.begin(&stint{}, func() {})
+	if len(n.items) != maxNews+1 {
+		t.Error("a term was dropped")
+	}
 }
