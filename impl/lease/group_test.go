@@ -420,10 +420,17 @@ func TestGroupLooksForOthersAtTheirLeaseWhenItMayLapse(t *testing.T) {
 		done := s.run(ctx)
 		s.until(20 * sec)
 		var took []string
+		looks := 0
 		for _, line := range s.log {
 			if strings.Contains(line, "lead") {
 				took = append(took, line)
+			} else if strings.Contains(line, "acquire") {
+				looks++
 			}
+		}
+		// At 0s, at most one of each before, and at 10s both together.
+		if looks < 2 || looks > 4 {
+			s.Errorf("%d looks: %q", looks, s.log)
 		}
 		slices.Sort(took)
 		diff(s.T, "takeovers", took, []string{"10s lead a under 2", "10s lead b under 2"})
@@ -594,7 +601,11 @@ func TestGroupTellsItsObserverWhatBecomesOfATerm(t *testing.T) {
 		}
 		seen = append(seen, what)
 	})
-	slow := func(_ *troupe, _ context.Context, _ []Call, batch func() []Answer) []Answer {
+	var renewed atomic.Int64
+	slow := func(s *troupe, _ context.Context, calls []Call, batch func() []Answer) []Answer {
+		if calls[0].Op == OpRenew {
+			renewed.Store(int64(s.clk.Now()))
+		}
 		answers := batch()
 		time.Sleep(ms)
 		return answers
@@ -603,8 +614,10 @@ func TestGroupTellsItsObserverWhatBecomesOfATerm(t *testing.T) {
 		s.add("a")
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx)
-		s.until(100 * ms)
-		renewal := s.g.members["a"].client.State().NextSend
+		for renewed.Load() == 0 {
+			s.until(s.clk.Now() + ms)
+		}
+		renewal := time.Duration(renewed.Load())
 		s.until(renewal + 2*ms)
 		s.memory.Delete(ctx, "a")
 		cancel()
