@@ -240,6 +240,11 @@ func TestGroupDoesNotCampaignWhileOldWorkGoesOn(t *testing.T) {
 		if term := s.g.Term("a"); term.Token != 2 || term.Holder != alice.Next() {
 			s.Errorf("then %+v, want a new incarnation under token 2", term)
 		}
+		stops[0]() // said before, of another term
+		s.until(62 * sec)
+		if term := s.g.Term("a"); term.Token != 2 || !term.Valid() {
+			s.Errorf("ended by the done of the term before: %+v", term)
+		}
 		cancel()
 		stops[1]()
 		<-done
