@@ -52,7 +52,7 @@ func TestAFailoverIssuesATokenTwice(t *testing.T) {
 		return err == nil && v == "free"
 	})
 	// It is promoted by somebody who does not reach the primary, as some do that do.
-	if err := replica.Control.SlaveOf(ctx, "NO", "ONE").Err(); err != nil {
+	if err := replica.Control.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	first, err := before.Acquire(ctx, "r", alice.Next(), time.Minute)

@@ -162,7 +162,7 @@ func (s *twoSteps) Write(ctx context.Context, token lease.Token, key, value stri
 	if err := s.Fence(ctx, token); err != nil {
 		return err
 	}
-	if s.writes.Add(1)%5 == 0 {
+	if s.writes.Add(1)%3 == 0 {
 		select {
 		case <-ctx.Done():
 		case <-time.After(80 * time.Millisecond):
