@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // ErrForeign matches a [ForeignError].
@@ -23,3 +25,20 @@ func (e *ForeignError) Error() string {
 
 // Is makes errors.Is(err, ErrForeign) hold.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
+
+// ObjectError says why an object cannot be fenced, or not hold what it should.
+// Nothing was done.
+type ObjectError struct {
+	Name   string
+	Reason string
+}
+
+func (e *ObjectError) Error() string { return fmt.Sprintf("object %q: %s", e.Name, e.Reason) }
+
+// outcome is what is known of a write that the server answered with err.
+func outcome(err error) string {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
+		return "nothing done"
+	}
+	return "outcome unknown"
+}

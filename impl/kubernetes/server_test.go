@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"fencepost/impl/kubernetes"
@@ -80,13 +81,22 @@ func (s *server) ready(ctx context.Context) error {
 }
 
 // leases are those of one namespace.
-func (s *server) leases(t testing.TB, namespace string) v1.LeaseInterface {
+func (s *server) leases(t testing.TB, namespace string) coordinationv1.LeaseInterface {
 	t.Helper()
-	client, err := v1.NewForConfig(s.config)
+	client, err := coordinationv1.NewForConfig(s.config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client.Leases(namespace)
+}
+
+func (s *server) configMaps(t testing.TB, namespace string) corev1.ConfigMapInterface {
+	t.Helper()
+	client, err := corev1.NewForConfig(s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.ConfigMaps(namespace)
 }
 
 func mustStore(t testing.TB, leases kubernetes.Leases, opts kubernetes.Options) *kubernetes.Store {

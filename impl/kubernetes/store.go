@@ -223,10 +223,8 @@ func (s *Store) write(ctx context.Context, op lease.Op, resource string, seen si
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && seen.object != nil:
 		return 0, errConflict
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err):
-		return 0, fmt.Errorf("lease %q: %v: nothing done: %w", resource, op, err)
 	case err != nil:
-		return 0, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, op, err)
+		return 0, fmt.Errorf("lease %q: %v: %s: %w", resource, op, outcome(err), err)
 	}
 	if _, err := s.sights.saw(resource, after, asked, s.clk.Now()); err != nil {
 		return 0, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, op, err)
