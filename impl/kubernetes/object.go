@@ -99,7 +99,7 @@ func keptToken(l *coordination.Lease) (lease.Token, bool) {
 func version(o metav1.Object) (lease.Token, error) {
 	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q has resource version %q, which is no number: its server is not one of etcd's revisions, and gives no fencing tokens", o.GetName(), o.GetResourceVersion())
+		return 0, &VersionError{Name: o.GetName(), Version: o.GetResourceVersion()}
 	}
 	return lease.Token(n), nil
 }

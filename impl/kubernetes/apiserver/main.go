@@ -3,8 +3,8 @@
 // that kube-apiserver is built on, so that what it says of resource versions,
 // conflicts and watches is what a cluster says.
 //
-// It must not know fencepost, and anybody may do anything on it: it has neither
-// authentication nor authorization, and listens on loopback.
+// It must not know fencepost, and anybody may do anything on it: it asks nobody
+// who they are, and listens on loopback.
 //
 // Start at [serve]; what is the resources' own is in strategy.go.
 //
