@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"fencepost/impl/etcd"
 	"fencepost/impl/lease"
 )
@@ -66,5 +68,61 @@ func TestADeposedMemberRenewsNothing(t *testing.T) {
 		if a.Err == nil || ctx.Err() != nil {
 			t.Errorf("a renewal that waited was answered %+v", a)
 		}
+	}
+}
+
+// A leader that is cut off from the others goes on answering keep-alives until
+// it notices. They renew nothing, since no quorum confirms them.
+func TestWithoutAQuorumNothingIsRenewed(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 3, briskTick, briskElection)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	leader, err := c.leader(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := connect(t, c.members[leader].Client)
+	store := etcd.New(client, etcd.Options{})
+	g, err := store.Acquire(ctx, "r", alice, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Get(ctx, store.LeaderKey("r"))
+	if err != nil || len(resp.Kvs) != 1 {
+		t.Fatal(resp, err)
+	}
+	others := func(s syscall.Signal) {
+		for i, server := range c.servers {
+			if i == leader {
+				continue
+			}
+			if err := server.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	others(syscall.SIGSTOP)
+	short, end := context.WithTimeout(ctx, time.Second)
+	_, err = client.KeepAliveOnce(short, clientv3.LeaseID(resp.Kvs[0].Lease))
+	t.Logf("a bare keep-alive: %v", err)
+	grant, err := store.Renew(short, "r", alice, g.Token, time.Minute)
+	end()
+	if err == nil || lease.Refusal(err) != lease.CodeNone {
+		t.Errorf("without a quorum a renewal was answered %+v, %v", grant, err)
+	}
+	others(syscall.SIGCONT)
+	for {
+		again, err := store.Renew(ctx, "r", alice, g.Token, time.Minute)
+		if err == nil {
+			if again != g {
+				t.Errorf("renewed: %+v, want %+v", again, g)
+			}
+			return
+		}
+		if lease.Refusal(err) != lease.CodeNone || ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
