@@ -1,7 +1,12 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -92,17 +97,17 @@ func TestWithoutAQuorumNothingIsRenewed(t *testing.T) {
 	if err != nil || len(resp.Kvs) != 1 {
 		t.Fatal(resp, err)
 	}
-	others := func(s syscall.Signal) {
-		for i, server := range c.servers {
-			if i == leader {
-				continue
-			}
-			if err := server.Signal(s); err != nil {
-				t.Fatal(err)
-			}
+	others := slices.Delete(slices.Clone(c.servers), leader, leader+1)
+	for _, server := range others {
+		if err := server.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
 		}
 	}
-	others(syscall.SIGSTOP)
+	for _, server := range others {
+		for !standsStill(t, server.Pid()) {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	short, end := context.WithTimeout(ctx, time.Second)
 	_, err = client.KeepAliveOnce(short, clientv3.LeaseID(resp.Kvs[0].Lease))
 	t.Logf("a bare keep-alive: %v", err)
@@ -111,7 +116,11 @@ func TestWithoutAQuorumNothingIsRenewed(t *testing.T) {
 	if err == nil || lease.Refusal(err) != lease.CodeNone {
 		t.Errorf("without a quorum a renewal was answered %+v, %v", grant, err)
 	}
-	others(syscall.SIGCONT)
+	for _, server := range others {
+		if err := server.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for {
 		again, err := store.Renew(ctx, "r", alice, g.Token, time.Minute)
 		if err == nil {
@@ -125,4 +134,25 @@ func TestWithoutAQuorumNothingIsRenewed(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// standsStill reports whether a process has stopped after a SIGSTOP: its threads
+// do when they next run, which on a busy machine takes a while.
+func standsStill(t *testing.T, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Skipf("cannot tell whether process %d stands still: no /proc here: %v", pid, err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// "pid (name) state ..."
+		if _, state, _ := bytes.Cut(text, []byte(") ")); !bytes.HasPrefix(state, []byte("T")) {
+			return false
+		}
+	}
+	return true
 }
