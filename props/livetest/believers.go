@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fencepost/impl/clock"
 	"fencepost/impl/lease"
 	"fencepost/props/kit"
 )
@@ -56,6 +57,21 @@ func (c cut) Release(ctx context.Context, resource string, holder lease.Holder, 
 		return errKilled
 	}
 	return c.Store.Release(ctx, resource, holder, token)
+}
+
+// watched is the same of a store that can be watched, so that electors do.
+type watched struct {
+	cut
+	lease.Watcher
+}
+
+// killable is store until dead is set.
+func killable(store lease.Store, clk clock.Clock, dead *atomic.Bool) lease.Store {
+	c := cut{plain{store, clk}, dead}
+	if w, ok := store.(lease.Watcher); ok {
+		return watched{c, w}
+	}
+	return c
 }
 
 // believers is a number of electors that campaign for one lease, of whom the
@@ -108,7 +124,7 @@ func (b *believers) candidate(node string, store lease.Store) {
 // process campaigns until it is killed, or the end comes.
 func (b *believers) process(node string, store lease.Store) error {
 	dead := new(atomic.Bool)
-	e, err := lease.NewElector(cut{plain{store, b.w.clk}, dead}, lease.ElectorConfig{Resource: b.resource, Node: node, Timing: b.timing})
+	e, err := lease.NewElector(killable(store, b.w.clk, dead), lease.ElectorConfig{Resource: b.resource, Node: node, Timing: b.timing})
 	if err != nil {
 		return err
 	}

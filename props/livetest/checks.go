@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/linearizability"
 	"fencepost/model"
@@ -51,7 +50,3 @@ func waiting(w *world[lease.Store], o Options) []task {
 func keyField(resource string) linearizability.Field {
 	return linearizability.Field{Name: "key", Value: linearizability.String(resource)}
 }
-
-// StorageChecks are all checks of the storage that open makes: each time the
-// same data, with another connection.
-func StorageChecks(open func(Env) fence.KV, o StorageOptions) []kit.Check { return nil }
