@@ -250,8 +250,8 @@ func (k *keeper) look(m *member, now time.Duration) {
 		return
 	}
 	m.leaving = true
-	if m.work != nil {
-		m.work.cancel(fmt.Errorf("lease %q, token %d: removed from its group: %w", m.resource, m.work.Token, ErrResigned))
+	if m.work != nil && !m.work.over {
+		k.endTerm(m, now, ErrResigned)
 	}
 	k.settle(m, now, ErrResigned)
 }
@@ -290,6 +290,9 @@ func (k *keeper) stop() {
 		m := d.member
 		if m.queued.Op == OpAcquire {
 			m.queued = Request{}
+		}
+		if m.work != nil && !m.work.over {
+			k.endTerm(m, now, context.Cause(k.ctx))
 		}
 		k.settle(m, now, ErrResigned)
 	}

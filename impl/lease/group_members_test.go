@@ -324,7 +324,7 @@ func TestGroupTellsItsObserverWhatBecomesOfATerm(t *testing.T) {
 			"1ms term began a 1",
 			fmt.Sprint(renewal+ms, " call a 1 renew 1ms"),
 			fmt.Sprint(renewal+ms, " renewed a 1 ", 9*sec-renewal-ms),
-			end + " term ended a 1 " + ErrResigned.Error(),
+			end + " term ended a 1 context canceled",
 			end + " work stopped a 1",
 			fmt.Sprint(renewal+3*ms, " call a 1 release 1ms lease \"a\" is not held by alice#1.a11ce under token 1: the last token is 1; stop, and acquire anew as a new incarnation"),
 		})
