@@ -322,25 +322,25 @@ func (e *Elector) do(ctx context.Context, f Fencer, req Request) (g Grant, err e
 		return Grant{}, f.Fence(ctx, req.Token)
 	}
 	if err == nil {
-		err = e.examine(req, g)
+		err = e.cfg.examine(e.opts.Resource, req, g)
 	}
 	return g, err
 }
 
 // examine says what keeps everybody from leading under g, the answer to req.
-func (e *Elector) examine(req Request, g Grant) error {
+func (c Config) examine(resource string, req Request, g Grant) error {
 	bad := func(format string, args ...any) error {
-		g.Resource = e.opts.Resource // for the message; whatever the store put there
+		g.Resource = resource // for the message; whatever the store put there
 		return &GrantError{Grant: g, Reason: fmt.Sprintf(format, args...)}
 	}
-	switch window := e.cfg.Window(g.TTL); {
+	switch window := c.Window(g.TTL); {
 	case g.Holder != req.Holder:
 		return bad("it was asked for by %q; let the store echo that", req.Holder)
 	case g.Token == 0:
 		return bad("tokens count from 1; let the store give the one it issued")
 	case window <= 0:
 		return bad("it leaves no time to act: window = ttl - ttl*maxDriftRate - safetyMargin = %v - %v*%v - %v = %v; let the store echo the TTL of %v, or lower SafetyMargin",
-			g.TTL, g.TTL, e.cfg.MaxDriftRate, e.cfg.SafetyMargin, window, req.TTL)
+			g.TTL, g.TTL, c.MaxDriftRate, c.SafetyMargin, window, req.TTL)
 	}
 	return nil
 }
