@@ -33,9 +33,9 @@ func TestElectorCallsItALapseOnceTheDeadlineHasPassed(t *testing.T) {
 		ends time.Duration
 	}{{9*sec - 1, ErrResigned, 9*sec - 1}, {9 * sec, ErrLapsed, 9 * sec}, {30 * sec, ErrLapsed, 9 * sec}} {
 		l := idle(t, t.Context())
-		l.beginTerm(ClientState{Holder: alice, Token: 7, Deadline: 9 * sec})
+		l.beginTerm(0, ClientState{Holder: alice, Token: 7, Deadline: 9 * sec})
 		j := <-l.begin
-		l.endTerm(c.now, ErrResigned)
+		l.warden.end(c.now, ErrResigned)
 		if cause := context.Cause(j.ctx); !errors.Is(cause, c.want) {
 			t.Errorf("at %v: %v, want %v", c.now, cause, c.want)
 		}

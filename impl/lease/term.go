@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -21,25 +22,34 @@ type Term struct {
 // arrive after: only a storage that checks the token covers that gap.
 func (t Term) Valid() bool {
 	// The deadline first: should it move after, the answer is merely cautious.
-	return t.belief != nil && t.belief.deadline() > t.belief.clk.Now()
+	return t.belief != nil && !t.belief.cut() && t.belief.deadline() > t.belief.clk.Now()
 }
 
 // Deadline is the instant, on the elector's clock, at which the term ends unless
 // it is renewed, or has ended. Renewals move it, forwards.
 func (t Term) Deadline() time.Duration {
-	if t.belief == nil {
+	switch b := t.belief; {
+	case b == nil:
 		return 0
+	case b.cut():
+		return min(b.deadline(), b.clk.Now())
+	default:
+		return b.deadline()
 	}
-	return t.belief.deadline()
 }
 
-// belief is the one thing that the loop shares with those who ask: the deadline.
-// An end before the deadline moves it back to that instant.
+// belief is the one thing that those who keep a term share with those who ask: the
+// deadline. An end before the deadline moves it back to that instant.
 type belief struct {
 	clk clock.Clock
+	run context.Context // belief ends with it, before anybody is woken; nil: none
 	at  atomic.Int64
 }
 
 func (b *belief) deadline() time.Duration { return time.Duration(b.at.Load()) }
 
 func (b *belief) set(at time.Duration) { b.at.Store(int64(at)) }
+
+// cut reports whether the context of Run has ended. That of the work ends a moment
+// later, as it is derived from it.
+func (b *belief) cut() bool { return b.run != nil && b.run.Err() != nil }
