@@ -91,7 +91,10 @@ func playWatched(t *testing.T, watch func(s *stage, ctx context.Context) (<-chan
 // follows is refused, long before it would have been due.
 func TestALeaderThatIsHintedAtRenewsAtOnce(t *testing.T) {
 	var c chan struct{}
-	playWatched(t, func(s *stage, ctx context.Context) (<-chan struct{}, error) { return c, nil }, nil, func(s *stage) {
+	playWatched(t, func(s *stage, ctx context.Context) (<-chan struct{}, error) {
+		time.Sleep(500 * ms)
+		return c, nil
+	}, nil, func(s *stage) {
 		c = make(chan struct{}, 1)
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx, s.untilDone)
@@ -101,9 +104,8 @@ func TestALeaderThatIsHintedAtRenewsAtOnce(t *testing.T) {
 		}
 		c <- struct{}{}
 		s.until(1500 * ms)
-		// The first renewal is for what may have changed before the watch was made. As
-		// it moves no deadline at the instant of the grant, another follows at 1s.
-		s.script("0s acquire", "0s lead under 1", "0s renew", "1s renew", "1.5s renew", "1.5s stop", "1.5s acquire", "1.5s lead under 2")
+		// The first renewal is for what may have changed before the watch was made.
+		s.script("0s acquire", "0s lead under 1", "500ms renew", "1.5s renew", "1.5s stop", "1.5s acquire", "1.5s lead under 2")
 		cancel()
 		<-done
 	})

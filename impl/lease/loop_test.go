@@ -102,21 +102,3 @@ func TestAnswersOfStoresAndStoragesAsReplies(t *testing.T) {
 		diff(t, "known", known, c.known)
 	}
 }
-
-// What a leader pays to look before it acts: the clock, and next to nothing.
-func BenchmarkTermValid(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		clk  clock.Clock
-	}{{"Manual", clock.NewManual(0)}, {"Monotonic", clock.Monotonic()}, {"Boot", clock.Boot()}} {
-		b.Run(c.name, func(b *testing.B) {
-			term := Term{Token: 1, belief: &belief{clk: c.clk}}
-			term.belief.set(never)
-			for b.Loop() {
-				if !term.Valid() {
-					b.Fatal("not valid")
-				}
-			}
-		})
-	}
-}
