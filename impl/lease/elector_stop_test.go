@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -128,9 +129,9 @@ func TestResignHandsOverAndCampaignsAgain(t *testing.T) {
 }
 
 func TestABarrierThatIsRefusedLateEndsTheTerm(t *testing.T) {
-	tries := 0
+	var tries atomic.Int32
 	late := fencerFunc(func(context.Context, Token) error {
-		if tries++; tries == 1 {
+		if tries.Add(1) == 1 {
 			time.Sleep(4 * sec)
 			return ErrStale
 		}
