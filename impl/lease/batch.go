@@ -27,3 +27,30 @@ type Batcher interface {
 	// for the same resource.
 	Batch(ctx context.Context, calls []Call) []Answer
 }
+
+var _ Batcher = (*Memory)(nil)
+
+// Batch implements [Batcher]. A Memory has nothing to gain by it: each call is
+// handled by itself, one after the other.
+func (m *Memory) Batch(ctx context.Context, calls []Call) []Answer {
+	answers := make([]Answer, len(calls))
+	for i, c := range calls {
+		answers[i] = do(ctx, m, c)
+	}
+	return answers
+}
+
+// do makes one call by the method of s that it stands for.
+func do(ctx context.Context, s Store, c Call) (a Answer) {
+	switch c.Op {
+	case OpAcquire:
+		a.Grant, a.Err = s.Acquire(ctx, c.Resource, c.Holder, c.TTL)
+	case OpRenew:
+		a.Grant, a.Err = s.Renew(ctx, c.Resource, c.Holder, c.Token, c.TTL)
+	case OpRelease:
+		a.Err = s.Release(ctx, c.Resource, c.Holder, c.Token)
+	default:
+		a.Err = &InvalidError{Resource: c.Resource, Op: c.Op}
+	}
+	return a
+}

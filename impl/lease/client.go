@@ -117,6 +117,10 @@ func (c *Client) Wake() time.Duration {
 	return s.Deadline
 }
 
+// Hasten makes the next request to the store due at at, unless it is due before.
+// A renewal may always come early; how late it comes is the client's to say.
+func (c *Client) Hasten(at time.Duration) { c.state.NextSend = min(c.state.NextSend, at) }
+
 // Tick lets the client do what is due at now.
 func (c *Client) Tick(now time.Duration) Requests {
 	c.expire(now)

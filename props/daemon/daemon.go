@@ -1,8 +1,5 @@
-// Package daemon runs the real servers that tests need, from the packages that
-// the machine has installed, on loopback and in a directory of their own.
-//
-// It must not know any server: what to start, as whom and when it is ready is
-// said by whoever starts it. Start at [Find] and [Start].
+//go:build unix
+
 package daemon
 
 import (
@@ -106,7 +103,8 @@ func (d *Daemon) Start(ctx context.Context) error {
 	cmd.WaitDelay = 5 * time.Second
 	// A group of its own, so that a Kill reaches what it has started, too; and
 	// an end with the test, also where that is killed.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endWithParent(cmd.SysProcAttr)
 	if d.spec.User != "" && os.Getuid() == 0 {
 		uid, gid, err := ids(d.spec.User)
 		if err != nil {

@@ -6,14 +6,29 @@
 // that an expiry is exact to the nanosecond is for package storetest.
 //
 // Start at [StoreChecks] and [StorageChecks].
+//
+// # How real time convicts
+//
+// Nobody knows when, between its call and its return, a request took effect. So
+// a check says at each step what a correct store answers, and where the answer
+// is another, asks the timed specification ([model.TimedParams], by way of
+// linearizability) whether any instants explain all that was answered. Only
+// where none do is the store convicted: a machine that is slow makes more
+// answers right, and the step is then made again with a longer TTL, up to three
+// times, before the check says that nothing is known. What is wrong at any
+// instant, such as a refusal that names the wrong holder, convicts at once.
+//
+// The specification allows for [Options].Late, Granularity and Latency on top of
+// each TTL, and for clocks that differ in rate by 0.1%; for nothing below a TTL.
 package livetest
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
-	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/props/kit"
 )
@@ -36,11 +51,13 @@ type Options struct {
 	// clock goes on while it restarts; Calls is not used.
 	kit.Options
 	// TTL is the one that most checks use. Default MinTTL, or a second where
-	// that is less. The checks take some dozens of them.
+	// that is less; at most a minute. The checks take about twenty of them, and a
+	// few restarts.
 	TTL time.Duration
 	// Latency is how long a call may take when nothing is wrong, with all that
-	// the machine is busy with besides. Default 500 ms. Whatever a check concludes from
-	// real time allows for it.
+	// the machine is busy with besides. Default 500 ms. A lease may be held for as
+	// much longer than its TTL before that convicts, and hints may take some of
+	// it; a call that takes longer convicts nobody.
 	Latency time.Duration
 	// Restart kills the server (kill -9 where that is possible) and starts it
 	// again from what it has kept, and returns once it answers. Nil: restarts
@@ -48,8 +65,8 @@ type Options struct {
 	Restart   func(ctx context.Context) error
 	NoRestart string
 	// Delete removes the lease object of a resource as an operator would, behind
-	// the store's back. Nil: the store's own, if it is a [kit.Deleter]; else deletion is
-	// not tested.
+	// the store's back. Nil: the store's own, if it is a [kit.Deleter], which is
+	// also what watchers have to be told of; with neither, deletion is not tested.
 	Delete func(ctx context.Context, resource string) error
 }
 
@@ -65,17 +82,54 @@ type StorageOptions struct {
 	// Resource is the lease that a storage under test belongs to, where Lease is
 	// set.
 	Resource string
-	// TTL of those leases. Default ten seconds: long enough for a check.
+	// TTL of those leases. Default ten seconds: long enough for a check, each of
+	// which has leases of its own.
 	TTL time.Duration
 	// Restart is as in [Options].
 	Restart   func(ctx context.Context) error
 	NoRestart string
 }
 
-// StoreChecks are all checks of the store that open makes, once for each
-// process. They run one after the other.
-func StoreChecks(open func(Env) lease.Store, o Options) []kit.Check { return nil }
+// Validate returns a *[kit.OptionsError] for the first field that makes no
+// sense, or nil.
+func (o Options) Validate() error {
+	bad := func(field, reason string) error { return &kit.OptionsError{Field: field, Reason: reason} }
+	if err := o.Options.Validate(); err != nil {
+		return err
+	}
+	switch {
+	case o.TTL < 0 || o.TTL > time.Minute:
+		return bad("TTL", fmt.Sprintf("%v is not between 0 and a minute: the checks take some dozens of them", o.TTL))
+	case o.TTL > 0 && o.TTL < o.MinTTL:
+		return bad("TTL", fmt.Sprintf("%v is less than MinTTL, %v", o.TTL, o.MinTTL))
+	case o.Latency < 0 || o.Latency > time.Minute:
+		return bad("Latency", fmt.Sprintf("%v is not between 0 and a minute", o.Latency))
+	case o.Restart != nil && o.NoRestart != "":
+		return bad("NoRestart", "Restart is set: restarts are tested")
+	}
+	return nil
+}
 
-// StorageChecks are all checks of the storage that open makes: each time the
-// same data, with another connection.
-func StorageChecks(open func(Env) fence.KV, o StorageOptions) []kit.Check { return nil }
+// Validate returns a *[kit.OptionsError] for the first field that makes no
+// sense, or nil.
+func (o StorageOptions) Validate() error {
+	bad := func(field, reason string) error { return &kit.OptionsError{Field: field, Reason: reason} }
+	switch {
+	case (o.Lease == nil) != (o.Resource == ""):
+		return bad("Resource", "it is that of the tokens which Lease grants: set both or none")
+	case o.TTL < 0 || o.TTL > time.Hour:
+		return bad("TTL", fmt.Sprintf("%v is not between 0 and an hour", o.TTL))
+	case o.NoRead && o.NoFence:
+		return bad("NoRead", "without Read and Fence nothing is left to check but a refusal")
+	case o.Restart != nil && o.NoRestart != "":
+		return bad("NoRestart", "Restart is set: restarts are tested")
+	}
+	return nil
+}
+
+// withDefaults is o with what was left open filled in.
+func (o Options) withDefaults() Options {
+	o.TTL = cmp.Or(o.TTL, max(o.MinTTL, time.Second))
+	o.Latency = cmp.Or(o.Latency, 500*time.Millisecond)
+	return o
+}

@@ -118,3 +118,14 @@ const (
 	volatileHint = "A storage that is to forget everything with its process declares it: Options.Volatile. What is to survive a crash belongs into Env.Dir or Durable."
 	barrierHint  = "A storage without a barrier declares it: Options.NoFence."
 )
+
+// Says is the rule of that name as failures tell it, and where it is documented:
+// for checks of storages in other packages. It panics if there is none.
+func Says(name string) (says, read string) {
+	for _, r := range ruleTable {
+		if r.name == name {
+			return r.says, r.read
+		}
+	}
+	panic("no rule of storages: " + name)
+}
