@@ -32,8 +32,9 @@
 // process do best to share a [Store], which remembers what it saw.
 //
 // Two processes may differ on whether a lease has lapsed, since each judges by
-// what it saw: that Get says nobody holds it in one says nothing of the other.
-// Until somebody takes it over, its last holder may go on renewing it.
+// what it saw. So whoever finds that it has, writes that down: by taking it over,
+// or, in [Store.Get], by releasing it in its holder's place. Until then the last
+// holder may go on renewing it, and nobody is the worse for that.
 //
 // # What is in a Lease
 //

@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // ErrForeign matches a [ForeignError].
@@ -23,3 +25,30 @@ func (e *ForeignError) Error() string {
 
 // Is makes errors.Is(err, ErrForeign) hold.
 func (e *ForeignError) Is(target error) bool { return target == ErrForeign }
+
+// ObjectError says why an object cannot be fenced, or not hold what it should.
+// Nothing was done.
+type ObjectError struct {
+	Name   string
+	Reason string
+}
+
+func (e *ObjectError) Error() string { return fmt.Sprintf("object %q: %s", e.Name, e.Reason) }
+
+// VersionError says that a server gives no fencing tokens.
+type VersionError struct {
+	Name    string // of the object
+	Version string // its resource version
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("object %q has the resource version %q, which is no number above zero: use an API server that keeps its objects in etcd, as Kubernetes does; client-go's fake clientset is none", e.Name, e.Version)
+}
+
+// outcome is what is known of a write that the server answered with err.
+func outcome(err error) string {
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
+		return "nothing done"
+	}
+	return "outcome unknown"
+}

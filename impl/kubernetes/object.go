@@ -99,7 +99,7 @@ func keptToken(l *coordination.Lease) (lease.Token, bool) {
 func version(o metav1.Object) (lease.Token, error) {
 	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q has resource version %q, which is no number: its server is not one of etcd's revisions, and gives no fencing tokens", o.GetName(), o.GetResourceVersion())
+		return 0, &VersionError{Name: o.GetName(), Version: o.GetResourceVersion()}
 	}
 	return lease.Token(n), nil
 }
@@ -108,6 +108,12 @@ func version(o metav1.Object) (lease.Token, error) {
 // counts a transition.
 func sameTenure(a, b *coordination.Lease) bool {
 	return a.UID == b.UID && transitionsOf(a) == transitionsOf(b)
+}
+
+// readable reports whether h is what its text form says: a Lease has no other.
+func readable(h lease.Holder) bool {
+	back, err := lease.ParseHolder(h.String())
+	return err == nil && back == h && !h.IsZero()
 }
 
 // ours reports whether a holder of fencepost's has l.

@@ -64,30 +64,31 @@ func (r rules) renew(s sight, now time.Duration, resource string, holder lease.H
 	return r.extend(s, ttl), nil
 }
 
-// release ends holder's tenure under token.
-func (r rules) release(s sight, now time.Duration, resource string, holder lease.Holder, token lease.Token) (*coordination.Lease, error) {
+// release ends holder's tenure under token. Where that has lapsed it is given up
+// all the same, since others may not know, but was is what to answer.
+func (r rules) release(s sight, now time.Duration, resource string, holder lease.Holder, token lease.Token) (l *coordination.Lease, was, refused error) {
 	if err := r.owns(s, now, resource, holder, token); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	l := s.object.DeepCopy()
-	keepToken(l, s.token)
-	nobody := ""
-	l.Spec.HolderIdentity = &nobody
-	r.stamp(l)
-	return l, nil
+	if r.remaining(s, now) <= 0 {
+		was = &lease.LapsedError{Resource: resource, Holder: holder, Token: token}
+	}
+	return r.free(s), was, nil
 }
 
-// get says who holds what was seen.
-func (r rules) get(s sight, now time.Duration, resource string) (lease.Observation, error) {
-	o := lease.Observation{Resource: resource, Token: s.token}
-	current, err := r.holder(s, resource)
-	if err != nil || current.IsZero() {
-		return o, err
+// get says who holds what was seen. Where that has lapsed nobody does once free
+// is written: others may not have seen for as long, and whoever was told of a
+// lapse must not hear of a holder again that has not asked anew.
+func (r rules) get(s sight, now time.Duration, resource string) (o lease.Observation, free *coordination.Lease, err error) {
+	o = lease.Observation{Resource: resource, Token: s.token}
+	o.Holder, err = r.holder(s, resource)
+	if err != nil || o.Holder.IsZero() {
+		return o, nil, err
 	}
-	if left := r.remaining(s, now); left > 0 {
-		o.Holder, o.Remaining = current, left
+	if o.Remaining = max(r.remaining(s, now), 0); o.Remaining == 0 {
+		free = r.free(s)
 	}
-	return o, nil
+	return o, free, nil
 }
 
 // owns is nil where the object is holder's under token.
@@ -131,6 +132,16 @@ func (r rules) extend(s sight, ttl int32) *coordination.Lease {
 	keepToken(l, s.token)
 	ttl = max(ttl, seconds(l))
 	l.Spec.LeaseDurationSeconds = &ttl
+	r.stamp(l)
+	return l
+}
+
+// free is the tenure given up.
+func (r rules) free(s sight) *coordination.Lease {
+	l := s.object.DeepCopy()
+	keepToken(l, s.token)
+	nobody := ""
+	l.Spec.HolderIdentity = &nobody
 	r.stamp(l)
 	return l
 }

@@ -91,10 +91,11 @@ func New(leases Leases, opts Options) (*Store, error) {
 
 // Acquire grants resource to holder for ttl, of which a Lease keeps whole
 // seconds, rounded up. The refusals are *[lease.HeldError] and, for a TTL below
-// [MinTTL] too, *[lease.InvalidError]; a *[ForeignError] says that nothing was
+// [MinTTL] and a holder whose text form cannot be read back too,
+// *[lease.InvalidError]; a *[ForeignError] says that nothing was
 // done either.
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	if holder.IsZero() || ttl < MinTTL {
+	if !readable(holder) || ttl < MinTTL {
 		return lease.Grant{}, &lease.InvalidError{Resource: resource, Op: lease.OpAcquire}
 	}
 	token, err := s.change(ctx, lease.OpAcquire, resource, func(before sight, now time.Duration) (*coordination.Lease, error) {
@@ -107,7 +108,7 @@ func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holde
 // has lapsed is renewed too, until somebody takes the lease over. The refusals are
 // *[lease.LostError], which matches [lease.ErrNotHeld], and *[lease.InvalidError].
 func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	if holder.IsZero() || token == 0 || ttl < MinTTL {
+	if !readable(holder) || token == 0 || ttl < MinTTL {
 		return lease.Grant{}, &lease.InvalidError{Resource: resource, Op: lease.OpRenew}
 	}
 	token, err := s.change(ctx, lease.OpRenew, resource, func(before sight, now time.Duration) (*coordination.Lease, error) {
@@ -116,26 +117,46 @@ func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder,
 	return grant(resource, holder, token, ttl, err)
 }
 
-// Release ends holder's tenure under token. Its refusals are those of Renew.
+// Release ends holder's tenure under token. Its refusals are those of Renew, and
+// *[lease.LapsedError], after which the lease is free too.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
-	if holder.IsZero() || token == 0 {
+	if !readable(holder) || token == 0 {
 		return &lease.InvalidError{Resource: resource, Op: lease.OpRelease}
 	}
-	_, err := s.change(ctx, lease.OpRelease, resource, func(before sight, now time.Duration) (*coordination.Lease, error) {
-		return s.rules.release(before, now, resource, holder, token)
+	var was error
+	_, err := s.change(ctx, lease.OpRelease, resource, func(before sight, now time.Duration) (next *coordination.Lease, refused error) {
+		next, was, refused = s.rules.release(before, now, resource, holder, token)
+		return next, refused
 	})
-	return err
+	return cmp.Or(err, was)
 }
 
-// Get says who holds resource, as far as this process can tell: nobody, once it
-// has seen the lease unchanged for long enough. It refuses nothing but a Lease that
-// is not fencepost's, with a *[ForeignError].
+// Get says who holds resource. Once this process has seen the lease unchanged for
+// long enough it is nobody, and Get writes that down, for all others to see. A
+// process that may not update leases names the last holder instead, with nothing
+// remaining. It refuses nothing but a Lease that is not fencepost's, with a
+// *[ForeignError].
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
-	seen, err := s.look(ctx, lease.OpGet, resource)
-	if err != nil {
-		return lease.Observation{}, err
+	for {
+		seen, err := s.look(ctx, lease.OpGet, resource)
+		if err != nil {
+			return lease.Observation{}, err
+		}
+		o, free, err := s.rules.get(seen, s.clk.Now(), resource)
+		if err != nil || free == nil {
+			return o, err
+		}
+		_, err = s.write(ctx, lease.OpGet, resource, seen, free)
+		switch {
+		case errors.Is(err, errConflict):
+		case apierrors.IsForbidden(err):
+			return o, nil
+		case err != nil:
+			return lease.Observation{}, err
+		default:
+			return lease.Observation{Resource: resource, Token: o.Token}, nil
+		}
 	}
-	return s.rules.get(seen, s.clk.Now(), resource)
 }
 
 // change writes what decide makes of the lease, on the condition that it is
@@ -202,10 +223,8 @@ func (s *Store) write(ctx context.Context, op lease.Op, resource string, seen si
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && seen.object != nil:
 		return 0, errConflict
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsNotFound(err):
-		return 0, fmt.Errorf("lease %q: %v: nothing done: %w", resource, op, err)
 	case err != nil:
-		return 0, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, op, err)
+		return 0, fmt.Errorf("lease %q: %v: %s: %w", resource, op, outcome(err), err)
 	}
 	if _, err := s.sights.saw(resource, after, asked, s.clk.Now()); err != nil {
 		return 0, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, op, err)

@@ -275,7 +275,7 @@ func (g *Group) Err(resource string) error {
 	return nil
 }
 
-// Len is how many resources there are in the group, and Held how many terms run.
+// Len is how many resources there are in the group.
 func (g *Group) Len() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

@@ -1,12 +1,12 @@
-// Command apiserver is a Kubernetes API server for tests, with one resource,
-// Lease of coordination.k8s.io/v1, and etcd within: the generic API server and
-// registry that kube-apiserver is built on, so that what it says of resource
-// versions, conflicts and watches is what a cluster says.
+// Command apiserver is a Kubernetes API server for tests, with two resources,
+// leases and config maps, and etcd within: the generic API server and registry
+// that kube-apiserver is built on, so that what it says of resource versions,
+// conflicts and watches is what a cluster says.
 //
-// It must not know fencepost, and anybody may do anything on it: it has neither
-// authentication nor authorization, and listens on loopback.
+// It must not know fencepost, and anybody may do anything on it: it asks nobody
+// who they are, and listens on loopback.
 //
-// Start at [serve]; what is Lease's own is in strategy.go.
+// Start at [serve]; what is the resources' own is in strategy.go.
 //
 //	apiserver --dir DIRECTORY --port PORT
 //

@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strconv"
 
 	coordination "k8s.io/api/coordination/v1"
+	core "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -54,16 +57,17 @@ func serve(ctx context.Context, dir string, port int) error {
 	return s.PrepareRun().RunWithContext(ctx)
 }
 
-// newScheme knows Lease as its own internal version: there is nothing to
+// newScheme knows each kind as its own internal version: there is nothing to
 // convert, and one version.
 func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
 	scheme := runtime.NewScheme()
-	internal := schema.GroupVersion{Group: coordination.GroupName, Version: runtime.APIVersionInternal}
-	scheme.AddKnownTypes(internal, &coordination.Lease{}, &coordination.LeaseList{})
-	if err := coordination.AddToScheme(scheme); err != nil {
-		panic(err)
+	add := func(version schema.GroupVersion, kinds ...runtime.Object) {
+		scheme.AddKnownTypes(schema.GroupVersion{Group: version.Group, Version: runtime.APIVersionInternal}, kinds...)
+		scheme.AddKnownTypes(version, kinds...)
+		metav1.AddToGroupVersion(scheme, version)
 	}
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	add(coordination.SchemeGroupVersion, &coordination.Lease{}, &coordination.LeaseList{})
+	add(core.SchemeGroupVersion, &core.ConfigMap{}, &core.ConfigMapList{})
 	return scheme, serializer.NewCodecFactory(scheme)
 }
 
@@ -82,6 +86,7 @@ func config(port int) (func(*runtime.Scheme, serializer.CodecFactory) *server.Co
 		c.SecureServing = &server.SecureServingInfo{Listener: listener, Cert: serving}
 		c.ExternalAddress = listener.Addr().String()
 		c.LoopbackClientConfig = &restclient.Config{}
+		c.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 		c.EffectiveVersion = compatibility.NewEffectiveVersionFromString("1.37", "", "")
 		c.EnableMetrics, c.EnableProfiling, c.SkipOpenAPIInstallation = false, false, true
 		c.OpenAPIV3Config = server.DefaultOpenAPIV3Config(definitions, openapi.NewDefinitionNamer(scheme))
@@ -107,8 +112,8 @@ func certificate(path string) (dynamiccertificates.CertKeyContentProvider, error
 	return dynamiccertificates.NewDynamicServingContentFromFiles("serving", path+".crt", path+".key")
 }
 
-// definitions describe Lease no further than that it is an object: nobody
-// applies one here, and validation is the strategy's.
+// definitions describe what is served no further than that it is an object:
+// nobody applies one here, and validation is the resource's.
 func definitions(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	object := common.OpenAPIDefinition{Schema: spec.Schema{
 		SchemaProps:      spec.SchemaProps{Type: []string{"object"}},
@@ -117,25 +122,44 @@ func definitions(common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
 		coordination.Lease{}.OpenAPIModelName():     object,
 		coordination.LeaseList{}.OpenAPIModelName(): object,
+		core.ConfigMap{}.OpenAPIModelName():         object,
+		core.ConfigMapList{}.OpenAPIModelName():     object,
 	}
 }
 
-// install serves leases out of the etcd at endpoint, with the watch cache that a
-// cluster has before it.
+// install serves all there is out of the etcd at endpoint.
 func install(s *server.GenericAPIServer, scheme *runtime.Scheme, codecs serializer.CodecFactory, endpoint string) error {
-	storage := storagebackend.NewDefaultConfig("/registry", codecs.LegacyCodec(coordination.SchemeGroupVersion))
-	storage.Transport.ServerList = []string{endpoint}
-	leases, err := newRegistry(scheme, generic.RESTOptions{
-		StorageConfig:  storage.ForResource(coordination.Resource("leases")),
-		Decorator:      registry.StorageWithCacher(),
-		ResourcePrefix: "leases",
-	})
+	coordinated, err := group(coordination.SchemeGroupVersion, leases(scheme), scheme, codecs, endpoint)
 	if err != nil {
-		return fmt.Errorf("registry: %w", err)
+		return err
 	}
-	group := server.NewDefaultAPIGroupInfo(coordination.GroupName, scheme, metav1.ParameterCodec, codecs)
-	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{
-		coordination.SchemeGroupVersion.Version: {"leases": leases},
+	legacy, err := group(core.SchemeGroupVersion, configMaps(scheme), scheme, codecs, endpoint)
+	if err != nil {
+		return err
 	}
-	return s.InstallAPIGroup(&group)
+	return errors.Join(s.InstallAPIGroup(coordinated), s.InstallLegacyAPIGroup(server.DefaultLegacyAPIPrefix, legacy))
+}
+
+// group is an API group of one resource, with the watch cache that a cluster has
+// before its etcd.
+func group(version schema.GroupVersion, r resource, scheme *runtime.Scheme, codecs serializer.CodecFactory, endpoint string) (*server.APIGroupInfo, error) {
+	storage := storagebackend.NewDefaultConfig("/registry", codecs.LegacyCodec(version))
+	storage.Transport.ServerList = []string{endpoint}
+	store := &registry.Store{
+		NewFunc: r.newObject, NewListFunc: r.newList,
+		DefaultQualifiedResource: r.plural, SingularQualifiedResource: r.singular,
+		CreateStrategy: r, UpdateStrategy: r, DeleteStrategy: r,
+		TableConvertor: rest.NewDefaultTableConvertor(r.plural),
+	}
+	err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: generic.RESTOptions{
+		StorageConfig:  storage.ForResource(r.plural),
+		Decorator:      registry.StorageWithCacher(),
+		ResourcePrefix: r.plural.Resource,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", r.plural, err)
+	}
+	info := server.NewDefaultAPIGroupInfo(version.Group, scheme, metav1.ParameterCodec, codecs)
+	info.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{version.Version: {r.plural.Resource: store}}
+	return &info, nil
 }
