@@ -172,11 +172,18 @@ func (d *Daemon) Restart(ctx context.Context) error {
 	return d.Start(ctx)
 }
 
-// Signal sends s to the server and all that it has started: SIGSTOP makes it
-// hang, SIGCONT goes on.
+// Signal sends s to the server and all that it has started. SIGSTOP makes it
+// hang, and on Linux it does once Signal returns; SIGCONT goes on.
 func (d *Daemon) Signal(s syscall.Signal) error {
 	if err := syscall.Kill(-d.cmd.Process.Pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal %v to %s: %w", s, d.spec.Command[0], err)
+	}
+	for s == syscall.SIGSTOP && !standsStill(d.cmd.Process.Pid) {
+		select {
+		case <-d.done: // it was killed all the same
+			return nil
+		case <-time.After(time.Millisecond):
+		}
 	}
 	return nil
 }
