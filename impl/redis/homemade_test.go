@@ -139,12 +139,12 @@ func (h homemade) tokenless() kit.Funcs {
 
 // random takes the random value, which says whose a lock is, for a token: the
 // value of the lock is that number.
-func (h homemade) random(rng *rand.Rand) kit.Funcs {
+func (h homemade) random() kit.Funcs {
 	return kit.Funcs{
 		Acquire: func(ctx context.Context, resource, holder string, ttl time.Duration) (uint64, bool, error) {
 			// Equal holders have equal numbers, so that a retry is idempotent.
 			mine := h.prefix + resource + ":value:" + holder
-			if err := h.rdb.SetNX(ctx, mine, rng.Uint64()>>1|1, time.Minute).Err(); err != nil {
+			if err := h.rdb.SetNX(ctx, mine, rand.Uint64()>>1|1, time.Minute).Err(); err != nil {
 				return 0, false, err
 			}
 			value, err := h.rdb.Get(ctx, mine).Uint64()

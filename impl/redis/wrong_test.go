@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,7 +23,6 @@ func TestHomeMadeLocksAreCaught(t *testing.T) {
 	s := server.Start(t, server.Durable...)
 	rdb := dial(t, s)
 	lock := homemade{rdb, t.Name() + ":"}
-	rng := rand.New(rand.NewPCG(1, 1))
 	const ttl = 250 * time.Millisecond
 	pause := func(ctx context.Context) {
 		select {
@@ -41,7 +39,7 @@ func TestHomeMadeLocksAreCaught(t *testing.T) {
 		{"DEL without looking whose it is", lock.deleting(), ttl, "rules/release-only-by-the-holder"},
 		{"GET, compare, then DEL", lock.comparing(pause), ttl, "storm/history"},
 		{"no token: the same number for everybody", lock.tokenless(), ttl, "rules/next-token"},
-		{"a random value as token", lock.random(rng), ttl, "rules/next-token"},
+		{"a random value as token", lock.random(), ttl, "rules/next-token"},
 		{"INCR before SET NX", lock.early(), ttl, "rules/takeover"},
 		{"seconds cut off", lock.seconds(), 1900 * time.Millisecond, "rules/lapse"},
 		{"PEXPIRE that shortens", lock.shortening(), ttl, "rules/renew-with-a-shorter-ttl-never-shortens"},
