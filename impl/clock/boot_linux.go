@@ -20,11 +20,11 @@ func boot() Clock {
 }
 
 func (bootClock) Now() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+	now, err := bootTime()
+	if err != nil {
 		panic(fmt.Sprintf("clock: reading CLOCK_BOOTTIME: %v; allow clock_gettime, or use clock.Monotonic", err))
 	}
-	return time.Duration(ts.Nano())
+	return now
 }
 
 func (c bootClock) Timer(at time.Duration) Timer { return newTimer(c.Now, c.alarm, at) }

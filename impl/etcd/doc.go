@@ -47,14 +47,15 @@
 //
 // # Deposed leaders of the cluster
 //
-// Renewals do not go through etcd's log: the leader only notes them. One that
-// was deposed and does not know (it was partitioned, or stood still) may answer
-// a keep-alive, in 3.7 too: it looks no further than whether its own ticks came
-// in time. Its successor has never heard of such a renewal. So after each
-// keep-alive [Store.Renew] reads the leader key by way of a quorum, and grants
-// only if both answers name the same raft term: then the one that noted the
-// renewal was leader still when it was over, and any successor starts the lease
-// anew.
+// Renewals do not go through etcd's log: the leader only notes them. One that is
+// cut off from the others answers keep-alives until it notices, in 3.7 too: as
+// long as its own ticks come in time it asks nobody (once they were late, it
+// does). Its successor never hears of such a renewal, and the election timeout
+// by which it lengthens all leases is meant to cover that. Here nothing hangs on
+// it: after each keep-alive [Store.Renew] reads the leader key by way of a
+// quorum, and grants only if both answers name the same raft term. Then the one
+// that noted the renewal was leader still when it was over, and any successor
+// starts the lease anew.
 //
 // What is left is etcd's own: a deposed leader whose proposal to revoke a lease
 // reaches its successor ends a tenure early (etcd-io/etcd issues 12528 and

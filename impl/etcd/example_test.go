@@ -30,7 +30,7 @@ func withServer(f func(ctx context.Context, client *clientv3.Client) error) erro
 		addr[i] = l.Addr().String()
 		l.Close()
 	}
-	m := member{Name: "m", Dir: dir, Client: addr[0], Peer: addr[1], Initial: "m=http://" + addr[1], Tick: briskTick, Election: briskElection}
+	m := member{Name: "m", Dir: dir, Client: addr[0], Peer: addr[1], Initial: "m=http://" + addr[1], Tick: briskTick, Election: briskElection, Log: "fatal"}
 	server, err := m.start()
 	if err != nil {
 		return err

@@ -31,11 +31,11 @@ func (r *renewal) owned() bool {
 
 // renew makes all of calls, which are renewals, at once.
 //
-// The order. A first read finds the etcd lease that the leader key is attached
-// to. A keep-alive that was answered proves that this lease lived at that
+// The order. The etcd lease that the leader key is attached to is known, or read
+// first. A keep-alive that was answered proves that this lease lived at that
 // instant, and it counts from then. It does not prove that the key was still
 // there, nor attached to it, nor that whoever answered leads the cluster. All
-// that is proved by a second read, after it, by way of a quorum: the create
+// that is proved by a read after it, by way of a quorum: the create
 // revision is the token, so the key has been there since the grant; it is
 // attached to the same lease, to which no key returns once it has left; and the
 // raft term is that of the answer, so the renewal is known to the leader of the cluster.
@@ -49,15 +49,22 @@ func (r *renewal) owned() bool {
 func (s *Store) renew(ctx context.Context, calls []lease.Call) []lease.Answer {
 	answers := make([]lease.Answer, len(calls))
 	pending := make([]*renewal, 0, len(calls))
+	var unknown []*renewal
 	for i := range calls {
 		c := &calls[i]
 		if c.Holder.IsZero() || c.Token == 0 || c.TTL <= 0 {
 			answers[i].Err = &lease.InvalidError{Resource: c.Resource, Op: lease.OpRenew}
 			continue
 		}
-		pending = append(pending, &renewal{call: c, answer: &answers[i]})
+		r := &renewal{call: c, answer: &answers[i]}
+		if t, ok := s.known.find(c.Resource, c.Holder, c.Token); ok {
+			r.tenure = t
+			pending = append(pending, r)
+		} else {
+			unknown = append(unknown, r)
+		}
 	}
-	pending = s.readAll(ctx, pending)
+	pending = append(pending, s.readAll(ctx, unknown)...)
 	for range attempts {
 		if pending = s.refuse(ctx, pending); len(pending) == 0 {
 			return answers
@@ -77,6 +84,7 @@ func (s *Store) refuse(ctx context.Context, renewals []*renewal) []*renewal {
 			return false
 		}
 		c := r.call
+		s.known.forget(c.Resource, c.Token)
 		// The record key is read only here. That time has gone by since does not
 		// matter: a create revision never comes back.
 		st, err := s.look(ctx, c.Resource)
@@ -121,6 +129,7 @@ func (s *Store) attempt(ctx context.Context, renewals []*renewal) []*renewal {
 			}
 			return false
 		}
+		s.known.set(c.Resource, r.tenure)
 		r.answer.Grant = lease.Grant{Resource: c.Resource, Holder: c.Holder, Token: c.Token, TTL: sure(c.TTL, r.alive.seconds)}
 		return true
 	})

@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,7 @@ type member struct {
 	Name, Dir, Client, Peer string
 	Initial                 string // all members: name=peer URL, ...
 	Tick, Election          uint   // milliseconds; 0: the defaults of etcd
+	Log                     string // level; default: errors
 }
 
 func serve(text string) error {
@@ -52,7 +54,7 @@ func serve(text string) error {
 
 func (m member) start() (*embed.Etcd, error) {
 	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir, cfg.LogLevel = m.Name, m.Dir, "error"
+	cfg.Name, cfg.Dir, cfg.LogLevel = m.Name, m.Dir, cmp.Or(m.Log, "error")
 	client, peer := []url.URL{{Scheme: "http", Host: m.Client}}, []url.URL{{Scheme: "http", Host: m.Peer}}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = client, client
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = peer, peer

@@ -11,8 +11,8 @@ import (
 	"fencepost/impl/lease"
 )
 
-// Store is a [lease.Store] in etcd. It keeps no state of its own: any number of
-// them, in any number of processes, work on the same leases.
+// Store is a [lease.Store] in etcd. No answer depends on what it remembers: any
+// number of them, in any number of processes, work on the same leases.
 //
 // The error of a request that was not refused, such as that of its context or
 // one of the client, leaves the outcome unknown. An acquire that ended so may
@@ -24,6 +24,7 @@ import (
 type Store struct {
 	client *clientv3.Client
 	prefix string
+	known  known
 }
 
 var (
@@ -127,7 +128,9 @@ func (s *Store) create(ctx context.Context, resource string, holder lease.Holder
 		return g, false, nil
 	}
 	// The revision of the transaction is the create revision of its keys.
-	return lease.Grant{Resource: resource, Holder: holder, Token: lease.Token(resp.Header.Revision), TTL: sure(ttl, l.TTL)}, true, nil
+	token := lease.Token(resp.Header.Revision)
+	s.known.set(resource, tenure{holder: holder, token: token, lease: l.ID})
+	return lease.Grant{Resource: resource, Holder: holder, Token: token, TTL: sure(ttl, l.TTL)}, true, nil
 }
 
 // discard revokes an etcd lease to which no key is attached, nor ever will be.
@@ -151,6 +154,7 @@ func (s *Store) Release(ctx context.Context, resource string, holder lease.Holde
 	if holder.IsZero() || token == 0 {
 		return &lease.InvalidError{Resource: resource, Op: lease.OpRelease}
 	}
+	s.known.forget(resource, token)
 	leader := s.LeaderKey(resource)
 	resp, err := s.client.Txn(ctx).
 		If(s.Guard(resource, token), clientv3.Compare(clientv3.Value(leader), "=", holder.String())).

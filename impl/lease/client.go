@@ -40,6 +40,7 @@ type ClientState struct {
 	Deadline  time.Duration // the term ends here, whatever arrives later
 	NextSend  time.Duration // the next request to the store is due
 	NextFence time.Duration // the next fence request is due, while fencing
+	Yielding  bool          // resigned, and no attempt made since: others go first
 }
 
 // Client is the candidate as a state machine without I/O: it is told the time
@@ -130,7 +131,7 @@ func (c *Client) Tick(now time.Duration) Requests {
 		// While old work goes on, a new term would put two under one roof.
 		if !s.Working && now >= s.NextSend {
 			out.Store = c.request(OpAcquire, now)
-			s.NextSend = now + c.retry
+			s.NextSend, s.Yielding = now+c.retry, false
 		}
 	case Fencing, Leading:
 		if now >= s.NextSend {
@@ -142,6 +143,17 @@ func (c *Client) Tick(now time.Duration) Requests {
 		}
 	}
 	return out
+}
+
+// Hint tells the client that the lease may have changed: what it would ask the
+// store next, it asks now. After a resignation others still go first, hint or not,
+// since the release itself is what watchers are told of.
+func (c *Client) Hint(now time.Duration) Requests {
+	c.expire(now)
+	if !c.state.Yielding {
+		c.state.NextSend = min(c.state.NextSend, now)
+	}
+	return c.Tick(now)
 }
 
 // Receive takes a reply from the store or the storage at now. Replies to other
@@ -289,7 +301,7 @@ func (c *Client) countdown(rep Reply) (deadline, renew time.Duration) {
 func (c *Client) release(now time.Duration) Requests {
 	out := Requests{Store: c.request(OpRelease, now)}
 	c.end(now)
-	c.state.NextSend = now + c.retry // others go first
+	c.state.NextSend, c.state.Yielding = now+c.retry, true
 	return out
 }
 

@@ -36,7 +36,8 @@ type Config struct {
 	// Default 1/3, so that two lost renewals are survived.
 	RenewFraction float64
 	// RetryInterval passes before an unanswered request is sent again, and
-	// between a candidate's attempts. Less than the window; a lost renewal is
+	// between a candidate's attempts; an [Elector] that was refused draws each
+	// such period from (2/3, 1] of it. Less than the window; a lost renewal is
 	// sent again only if this and RenewFraction leave the time. Default a tenth
 	// of the window.
 	RetryInterval time.Duration

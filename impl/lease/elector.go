@@ -20,11 +20,14 @@ import (
 var (
 	// ErrLapsed: the deadline passed before any renewal was confirmed.
 	ErrLapsed = errors.New("term lapsed: no renewal was confirmed in time")
-	// ErrRefused: the store refused a renewal, or a storage the token. The
-	// cause also matches the refusal, such as a *[LostError].
+	// ErrRefused: the store refused a renewal. The cause also matches the
+	// refusal, such as a *[LostError].
 	ErrRefused = errors.New("term refused: the lease is not held any more")
-	// ErrResigned: the work returned.
-	ErrResigned = errors.New("term resigned: the work returned")
+	// ErrResigned: the work returned, or [Elector.Resign] was called.
+	ErrResigned = errors.New("term resigned: the work returned, or was asked to hand over")
+	// ErrBarrier: a storage refused the token after the term had begun. Most of
+	// the time it does so before, and no term begins; the Logger is told then.
+	ErrBarrier = errors.New("term refused by a storage: it has seen a higher token")
 )
 
 // ErrRunning refuses a second Run of one [Elector] beside the first: they would
@@ -57,9 +60,18 @@ type ElectorConfig struct {
 	// last calls before it cancels them, and then once more before it leaves
 	// those behind that ignore their context. Default [Config.RenewAfter].
 	ReleaseTimeout time.Duration
-	// Logger is told of terms and of calls that failed. Default: nobody.
+	// Drain, by the elector's clock, is how long after the end of a term the
+	// lease is still renewed for work that takes its time to stop, where the term
+	// ended because Run's context did or by [Elector.Resign]. Default 0: it is kept
+	// for what is left of the window, [Config.SafeWindow] at most. Between 0 and a
+	// year.
+	Drain time.Duration
+	// Logger is told of terms and of calls that failed. One that blocks keeps the
+	// lease from being renewed and Run from returning, but no term alive; see
+	// [Elector.Health]. Default: nobody.
 	Logger *slog.Logger
-	// Observer is told of every event, for metrics. Default: nobody.
+	// Observer is told of every event, for metrics. What was said of the Logger
+	// goes for it too. Default: nobody.
 	Observer Observer
 }
 
@@ -84,6 +96,7 @@ type Elector struct {
 	holder  Holder // the next incarnation; owned by whoever made running true
 	running atomic.Bool
 	term    atomic.Pointer[Term]
+	loop    atomic.Pointer[loop] // of the Run that goes on
 }
 
 // NewElector is a candidate for opts.Resource at store. The error is a
@@ -104,6 +117,8 @@ func NewElector(store Store, opts ElectorConfig) (*Elector, error) {
 		return bad("Barrier", "needs Fencers to acknowledge it; add the storages, or switch it off")
 	case opts.ReleaseTimeout < 0:
 		return bad("ReleaseTimeout", fmt.Sprintf("%v is negative", opts.ReleaseTimeout))
+	case opts.Drain < 0 || opts.Drain > maxDuration:
+		return bad("Drain", fmt.Sprintf("%v is not between 0 and %v", opts.Drain, maxDuration))
 	}
 	if clk == nil {
 		clk = clock.Boot()
@@ -131,7 +146,7 @@ func randomNonce() uint64 {
 // Term returns the current term, the zero Term if there is none. It makes no
 // call.
 func (e *Elector) Term() Term {
-	if t := e.term.Load(); t != nil {
+	if t := e.term.Load(); t != nil && !t.belief.cut() {
 		return *t
 	}
 	return Term{}
@@ -140,6 +155,21 @@ func (e *Elector) Term() Term {
 // IsLeader reports whether this candidate may act as leader at this instant. It
 // makes no call.
 func (e *Elector) IsLeader() bool { return e.Term().Valid() }
+
+// Resign hands over: it ends the current term at once, with [ErrResigned] as the
+// cause. Once lead has returned the lease is released, the others go first, and Run
+// campaigns again. It does not wait for any of that. Without a term it does nothing.
+func (e *Elector) Resign() {
+	l := e.loop.Load()
+	if l == nil {
+		return
+	}
+	l.warden.end(e.clk.Now(), ErrResigned)
+	select {
+	case l.poke <- struct{}{}:
+	default: // it is on its way to look
+	}
+}
 
 // Run campaigns until ctx ends, and calls lead, on the caller's goroutine, for
 // each term. It returns context.Cause(ctx) once ctx has ended, or else what
@@ -158,8 +188,11 @@ func (e *Elector) IsLeader() bool { return e.Term().Valid() }
 //     But where the term is over, an error that says no more than that (the
 //     context's, its cause, [ErrLapsed], [ErrRefused]) counts as nil.
 //   - lead panics or exits its goroutine: likewise, once the lease is released.
-//   - ctx ends: so does lead's context, but the lease is renewed and the term
-//     valid until lead has returned, so that it can stop in order.
+//   - ctx ends, or [Elector.Resign] is called: so does the term, at once, but the
+//     lease is kept while lead stops, for [ElectorConfig.Drain] and then for what
+//     is left of the window. If lead has returned by then, the lease is
+//     released. If not, it lapses, and a successor may lead beside work that has
+//     not stopped; Run does nothing but wait for it, and Health says so.
 //   - the store finds the acquire invalid (*[InvalidError]), or grants what
 //     nobody can lead under (*[GrantError]; it is released), which no retry would
 //     change: Run returns that.
@@ -177,6 +210,8 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term T
 	if err != nil {
 		return err
 	}
+	e.loop.Store(l)
+	defer e.loop.Store(nil)
 	go l.run()
 	// Also on the way out of a panic, for which the loop has released by then.
 	defer func() { <-l.done }()
@@ -189,40 +224,3 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term T
 		}
 	}
 }
-
-// Term is one uninterrupted belief to hold a lease, under one token. The zero
-// Term was never valid.
-type Term struct {
-	Resource string
-	Holder   Holder
-	Token    Token // write with this
-	belief   *belief
-}
-
-// Valid reports whether the holder may act under the term at this instant. It
-// looks at the clock and makes no call. What is sent while it is valid may still
-// arrive after: only a storage that checks the token covers that gap.
-func (t Term) Valid() bool {
-	// The deadline first: should it move after, the answer is merely cautious.
-	return t.belief != nil && t.belief.deadline() > t.belief.clk.Now()
-}
-
-// Deadline is the instant, on the elector's clock, at which the term ends unless
-// it is renewed, or has ended. Renewals move it, forwards.
-func (t Term) Deadline() time.Duration {
-	if t.belief == nil {
-		return 0
-	}
-	return t.belief.deadline()
-}
-
-// belief is the one thing that the loop shares with those who ask: the deadline.
-// An end before the deadline moves it back to that instant.
-type belief struct {
-	clk clock.Clock
-	at  atomic.Int64
-}
-
-func (b *belief) deadline() time.Duration { return time.Duration(b.at.Load()) }
-
-func (b *belief) set(at time.Duration) { b.at.Store(int64(at)) }

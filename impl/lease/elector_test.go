@@ -68,38 +68,6 @@ func TestElectorStopsAtOnceWhenARenewalIsRefused(t *testing.T) {
 	})
 }
 
-// The lease is renewed, and nobody else gets it, while the work takes its time
-// to stop; the release comes after, and before Run returns.
-func TestElectorReleasesOnlyAfterTheWorkHasReturned(t *testing.T) {
-	play(t, nil, nil, func(s *stage) {
-		ctx, cancel := context.WithCancel(s.Context())
-		done := s.run(ctx, func(ctx context.Context, term Term) error {
-			<-ctx.Done()
-			s.note("stopping")
-			time.Sleep(20 * sec)
-			if !term.Valid() {
-				s.Error("the term ended while its work was stopping in order")
-			}
-			s.note("stopped")
-			return nil
-		})
-		s.until(2 * sec)
-		cancel()
-		s.until(21 * sec)
-		if _, err := s.memory.Acquire(s.Context(), "db", bob, sec); !is[*HeldError](err) {
-			t.Errorf("bob, while alice's work goes on: %v, want HeldError", err)
-		}
-		if err := <-done; err != context.Canceled {
-			t.Errorf("Run returned %v", err)
-		}
-		s.script("0s acquire", "2s stopping", "3s renew", "6s renew", "9s renew", "12s renew", "15s renew", "18s renew", "21s renew",
-			"22s stopped", "22s release", "22s returned")
-		if g, err := s.memory.Acquire(s.Context(), "db", bob, sec); err != nil || g.Token != 2 {
-			t.Errorf("bob, after the release: %+v, %v", g, err)
-		}
-	})
-}
-
 func TestElectorDoesNotCampaignWhileOldWorkGoesOn(t *testing.T) {
 	broken := func(s *stage, ctx context.Context, req Request, call func() (Grant, error)) (Grant, error) {
 		if req.Op == OpRenew && s.clk.Now() < 60*sec {

@@ -191,11 +191,11 @@ func (g *Group) Add(resource string) error {
 	return nil
 }
 
-// Remove lets the group campaign for resource no more. If it is held, its
-// context ends, with a cause that matches [ErrResigned], and it is released once
-// its work is done; until then it is renewed, and the term is valid. The channel
-// is closed when nothing is left of it, released or not: at once if the group is
-// not running, or does not know resource.
+// Remove lets the group campaign for resource no more. A term under way ends,
+// with a cause that matches [ErrResigned]; the lease is renewed until its work is
+// done, and then released. The channel is closed when nothing is left of it,
+// released or not: at once if the group is not running, or does not know
+// resource.
 func (g *Group) Remove(resource string) <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -275,7 +275,7 @@ func (g *Group) Err(resource string) error {
 	return nil
 }
 
-// Len is how many resources there are in the group, and Held how many terms run.
+// Len is how many resources there are in the group.
 func (g *Group) Len() int {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

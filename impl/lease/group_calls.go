@@ -102,7 +102,7 @@ func (k *keeper) fill(op Op, queue []order, now time.Duration) (rest []order) {
 			if m.queued.Op != op {
 				continue // sent from another place of the queue, or another
 			}
-			if s := m.client.State(); m.queued.Holder != s.Holder || (op == OpRenew) != (s.Phase != Campaigning) {
+			if s := &m.client.state; m.queued.Holder != s.Holder || (op == OpRenew) != (s.Phase != Campaigning) {
 				m.queued = Request{}
 				k.settle(m, now, ErrLapsed)
 				continue // out of date
@@ -203,7 +203,7 @@ func (k *keeper) receive(m *member, req Request, a Answer, now time.Duration) (k
 // granted gives m's renewals the slot that is theirs: the last before the one
 // that its client would send.
 func (k *keeper) granted(m *member, req Request, rep Reply, before ClientState, now time.Duration) {
-	s := m.client.State()
+	s := &m.client.state
 	if s.Holder != rep.Holder || s.Token != rep.Token {
 		return // of no use any more
 	}

@@ -37,17 +37,19 @@ func TestGroupABatchThatHangsCostsOnlyWhoItHangsBy(t *testing.T) {
 	})
 }
 
-// With all calls taken by acquires that hang, renewals would end there.
+// With all calls taken by acquires that hang for good, renewals would end there.
 func TestGroupAcquiresThatHangLeaveRoomForRenewals(t *testing.T) {
-	hang := func(s *troupe, ctx context.Context, calls []Call, batch func() []Answer) []Answer {
+	gate := make(chan struct{})
+	hang := func(s *troupe, _ context.Context, calls []Call, batch func() []Answer) []Answer {
 		if calls[0].Op == OpAcquire && s.clk.Now() > 0 {
-			<-ctx.Done()
+			<-gate
 			return nil
 		}
 		return batch()
 	}
 	lead := func(ctx context.Context, term Term, done func()) { context.AfterFunc(ctx, done) }
 	perform(t, GroupConfig{Lead: lead, MaxBatch: 10, MaxCalls: 4}, hang, func(s *troupe) {
+		gate = make(chan struct{})
 		s.add("held")
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx)
@@ -57,6 +59,24 @@ func TestGroupAcquiresThatHangLeaveRoomForRenewals(t *testing.T) {
 		if term := s.g.Term("held"); term.Token != 1 || s.g.Held() != 1 {
 			s.Errorf("held under %d, %d held", term.Token, s.g.Held())
 		}
+		cancel()
+		close(gate)
+		<-done
+	})
+}
+
+// A retry that had to wait is not made once it is answered what it asks for.
+func TestGroupSendsNothingOutOfDate(t *testing.T) {
+	slow := func(_ *troupe, _ context.Context, calls []Call, batch func() []Answer) []Answer {
+		time.Sleep(1500 * ms)
+		return batch()
+	}
+	perform(t, GroupConfig{MaxCalls: 1}, slow, func(s *troupe) {
+		s.add("a")
+		ctx, cancel := context.WithCancel(s.Context())
+		done := s.run(ctx)
+		s.until(1501 * ms)
+		s.script("0s acquire 1", "1.5s lead a under 1")
 		cancel()
 		<-done
 	})

@@ -123,7 +123,7 @@ func (k *keeper) run() {
 func (k *keeper) tick(now time.Duration) {
 	for len(k.all) > 0 && k.all[0].at <= now {
 		m := k.all[0].member
-		s := m.client.State()
+		s := &m.client.state
 		if bound := k.g.opts.MaxHeld; bound > 0 && s.Phase == Campaigning && !s.Working && !m.slot && k.slots >= bound {
 			m.parked = true
 			k.parked = append(k.parked, m)
@@ -151,13 +151,13 @@ func (k *keeper) unpark(now time.Duration) {
 // settle brings the world in line with m's client after each of its steps. why is
 // what ended the term, if that step did and its deadline had not passed.
 func (k *keeper) settle(m *member, now time.Duration, why error) {
-	s := m.client.State()
+	s := &m.client.state
 	switch w := m.work; {
 	case w == nil && (s.Phase == Fencing || s.Phase == Leading):
 		if k.stopping || m.leaving {
 			k.queue(m, m.client.Resign(now))
 		} else if s.Phase == Leading && m.client.BeginWork(now) {
-			k.beginTerm(m, s, now)
+			k.beginTerm(m, *s, now)
 		}
 	case w == nil || w.over:
 	case w.Holder == s.Holder:
@@ -183,7 +183,7 @@ func (k *keeper) settle(m *member, now time.Duration, why error) {
 // place puts m where it belongs in the schedule.
 func (k *keeper) place(m *member) {
 	at := m.client.Wake()
-	if m.client.State().Phase == Campaigning {
+	if m.client.state.Phase == Campaigning {
 		if at = max(at, m.notYet); k.stopping || m.leaving || m.barred || m.parked {
 			at = never
 		}
@@ -250,8 +250,8 @@ func (k *keeper) look(m *member, now time.Duration) {
 		return
 	}
 	m.leaving = true
-	if m.work != nil {
-		m.work.cancel(fmt.Errorf("lease %q, token %d: removed from its group: %w", m.resource, m.work.Token, ErrResigned))
+	if m.work != nil && !m.work.over {
+		k.endTerm(m, now, ErrResigned)
 	}
 	k.settle(m, now, ErrResigned)
 }
@@ -290,6 +290,9 @@ func (k *keeper) stop() {
 		m := d.member
 		if m.queued.Op == OpAcquire {
 			m.queued = Request{}
+		}
+		if m.work != nil && !m.work.over {
+			k.endTerm(m, now, context.Cause(k.ctx))
 		}
 		k.settle(m, now, ErrResigned)
 	}

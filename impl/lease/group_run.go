@@ -11,9 +11,8 @@ import (
 // context.Cause(ctx). It calls Lead, Logger and Observer on the caller's
 // goroutine.
 //
-// When ctx ends, so do the contexts of all terms, but their leases are renewed
-// and the terms valid until their work is done, so that it can stop in order;
-// then each is released. Run returns when all work is done and the last calls
+// When ctx ends, so do all terms, but their leases are renewed until their work
+// is done, however long that takes; then each is released. Run returns when all work is done and the last calls
 // were answered, or given up: see [GroupConfig.ReleaseTimeout]. Its goroutines
 // have ended then, except for calls that ignored the end of their context,
 // which the Logger is told.

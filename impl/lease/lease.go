@@ -6,7 +6,8 @@
 // stale tokens is package fence.
 //
 // Start at [Record] for what a store does, [Client] for what a candidate does,
-// [Config] for how long a client may believe, and [Elector] to embed all three.
+// [Config] for how long a client may believe, and [Elector] to embed all three, or
+// [Group] for thousands of leases.
 // The rules follow Gray and Cheriton, "Leases: An Efficient Fault-Tolerant
 // Mechanism for Distributed File Cache Consistency" (SOSP 1989), with fencing
 // tokens as in Burrows, "The Chubby lock service" (OSDI 2006; there called

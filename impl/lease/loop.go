@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -19,15 +21,18 @@ const maxCalls = 8
 
 const never = time.Duration(math.MaxInt64)
 
-// loop is one Run: it owns the client, the timer, the belief and all calls in
-// flight. What follows done belongs to its goroutine alone.
+// loop is one Run: it owns the client and all calls in flight. It acts first, and
+// tells the Logger and the Observer of it after, since those may take their time.
+// What follows done belongs to its goroutine alone.
 type loop struct {
-	e     *Elector
-	ctx   context.Context
-	begin chan job      // a term began: Run's goroutine does the work
-	end   chan error    // the work has ended
-	done  chan struct{} // the loop has
-	err   error         // what Run returns, once done is closed
+	e      *Elector
+	ctx    context.Context
+	warden *warden
+	poke   chan struct{} // a term was ended by somebody else
+	begin  chan *job     // a term began: Run's goroutine does the work
+	end    chan error    // the work has ended
+	done   chan struct{} // the loop has
+	err    error         // what Run returns, once done is closed
 
 	client   Client
 	timer    clock.Timer
@@ -35,14 +40,11 @@ type loop struct {
 	storages []target
 	results  chan result // has room for every call that there can be: sending never blocks
 	job      *job        // the work that goes on
-}
-
-// job is the work of one term. It may outlast the term.
-type job struct {
-	Term
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	over   bool // the term has ended
+	hints    *hints
+	pace     pace
+	poll     time.Duration // the next attempt is made at this instant, before it is due
+	rng      *rand.Rand
+	untold   []func()
 }
 
 // target is whom the loop calls: the store, or one storage of the barrier.
@@ -74,11 +76,14 @@ func newLoop(ctx context.Context, e *Elector) (*loop, error) {
 		return nil, err
 	}
 	l := &loop{
-		e: e, ctx: ctx, client: client,
-		begin: make(chan job, 1), end: make(chan error, 1), done: make(chan struct{}),
+		e: e, ctx: ctx, client: client, warden: newWarden(e.clk, e.term.Store),
+		poke: make(chan struct{}, 1), begin: make(chan *job, 1), end: make(chan error, 1), done: make(chan struct{}),
 		store:    target{name: "store"},
 		storages: make([]target, len(e.opts.Fencers)),
 		results:  make(chan result, maxCalls*(1+len(e.opts.Fencers))),
+		pace:     pace{interval: e.cfg.Retry()},
+		poll:     never,
+		rng:      rand.New(rand.NewPCG(e.opts.Nonce, e.holder.Seq)),
 	}
 	for i, f := range e.opts.Fencers {
 		l.storages[i] = target{name: fmt.Sprintf("storage %d", i), fencer: f}
@@ -86,22 +91,15 @@ func newLoop(ctx context.Context, e *Elector) (*loop, error) {
 	return l, nil
 }
 
-// errExited stands for work that panicked or ended its goroutine. Nobody sees
-// it, since Run does not return then.
-var errExited = errors.New("work exited")
-
-// work is called by Run, on the caller's goroutine: a panic of lead reaches the
-// caller as it is, with its stack.
-func (l *loop) work(j job, lead func(context.Context, Term) error) {
-	err := errExited
-	defer func() { l.end <- err }()
-	err = lead(j.ctx, j.Term)
-}
-
 func (l *loop) run() {
 	defer close(l.done)
+	l.warden.start()
+	defer l.warden.close()
 	l.timer = l.e.clk.Timer(l.e.clk.Now())
 	defer l.timer.Stop()
+	watching, unwatch := context.WithCancel(l.ctx)
+	defer unwatch()
+	l.hints = watch(watching, l.e.clk, l.e.store, l.e.opts.Resource, l.e.cfg.Retry(), l.e.log)
 	ended := l.ctx.Done()
 	for {
 		if l.err == nil && l.job == nil && l.ctx.Err() != nil {
@@ -112,88 +110,72 @@ func (l *loop) run() {
 		}
 		now := l.e.clk.Now()
 		l.send(l.client.Tick(now))
+		l.hasten(now)
 		l.settle(now, ErrLapsed)
-		l.timer.Reset(min(l.client.Wake(), l.nextCancel()))
+		l.tell()
+		l.sleep(l.wake())
 		select {
 		case <-l.timer.C():
+			l.awake()
 			l.cancelDue(l.e.clk.Now())
 		case r := <-l.results:
+			l.awake()
 			l.receive(r)
 		case err := <-l.end:
+			l.awake()
 			l.workEnded(err)
+		case <-l.hints.c:
+			l.awake()
+			l.pace.waiting = true
+		case <-l.poke:
+			l.awake()
 		case <-ended:
+			l.awake()
 			ended = nil // the work sees it too, and is waited for
 		}
 	}
+	unwatch()
 	l.shutdown()
 	// What this incarnation sent may still land; the next Run is another.
 	l.e.holder = l.client.State().Holder.Next()
 }
 
-// settle brings the world in line with the client after each of its steps. why
-// is what ended the term, if that step did and its deadline had not passed.
-func (l *loop) settle(now time.Duration, why error) {
-	s := l.client.State()
-	switch j := l.job; {
-	case j == nil:
-		if s.Phase == Leading && l.ctx.Err() == nil && l.client.BeginWork(now) {
-			l.beginTerm(s)
-		}
-	case j.over:
-	case j.Holder == s.Holder:
-		j.belief.set(s.Deadline)
-	default:
-		l.endTerm(now, why)
+// sleep is what the loop does before it waits, awake what it does after.
+func (l *loop) sleep(until time.Duration) {
+	l.timer.Reset(until)
+	l.warden.beat(false, until)
+}
+
+func (l *loop) awake() { l.warden.beat(true, l.e.clk.Now()) }
+
+func (l *loop) wake() time.Duration {
+	at := min(l.client.Wake(), l.nextCancel(), l.poll)
+	if l.mayFollow() {
+		at = min(at, l.pace.next(l.mostHints()))
 	}
-	for t := range l.targets() {
-		for _, c := range t.calls {
-			if c.req.Holder != s.Holder && c.req.Op != OpRelease {
-				c.giveUp()
-			}
-		}
+	if j := l.job; j != nil && j.told && l.client.State().Phase == Leading {
+		at = min(at, l.drained(j))
+	}
+	return at
+}
+
+// log and observe put off what is to be told until all is done that is due.
+func (l *loop) log(level slog.Level, msg string, args ...any) {
+	l.untold = append(l.untold, func() { l.e.log.Log(l.ctx, level, msg, args...) })
+}
+
+func (l *loop) observe(e Event) {
+	if o := l.e.opts.Observer; o != nil {
+		e.Resource = l.e.opts.Resource
+		l.untold = append(l.untold, func() { o.Observe(e) })
 	}
 }
 
-func (l *loop) beginTerm(s ClientState) {
-	t := Term{Resource: l.e.opts.Resource, Holder: s.Holder, Token: s.Token, belief: &belief{clk: l.e.clk}}
-	t.belief.set(s.Deadline)
-	j := job{Term: t}
-	j.ctx, j.cancel = context.WithCancelCause(l.ctx)
-	l.job = &j
-	l.e.term.Store(&t)
-	l.e.log.InfoContext(l.ctx, "term begins", "holder", s.Holder.String(), "token", s.Token)
-	l.begin <- j
-}
-
-func (l *loop) endTerm(now time.Duration, why error) {
-	j := l.job
-	if now >= j.Deadline() {
-		why = ErrLapsed
+func (l *loop) tell() {
+	for _, f := range l.untold {
+		f()
 	}
-	j.over = true
-	j.belief.set(min(now, j.Deadline())) // before the context: who sees that ended sees this
-	j.cancel(fmt.Errorf("lease %q, token %d: %w", j.Resource, j.Token, why))
-	l.e.term.Store(nil)
-	l.e.log.InfoContext(l.ctx, "term ends", "holder", j.Holder.String(), "token", j.Token, "cause", why)
-}
-
-func (l *loop) workEnded(err error) {
-	j, now := l.job, l.e.clk.Now()
-	if err != nil && !j.toldOfEnd(err) {
-		l.err = err
-	}
-	l.send(l.client.EndWork(now))
-	l.send(l.client.Resign(now))
-	l.settle(now, ErrResigned)
-	l.job = nil
-}
-
-// toldOfEnd reports whether err says no more than that the term is over.
-func (j *job) toldOfEnd(err error) bool {
-	if errors.Is(err, ErrLapsed) || errors.Is(err, ErrRefused) {
-		return true
-	}
-	return j.ctx.Err() != nil && (errors.Is(err, j.ctx.Err()) || errors.Is(err, context.Cause(j.ctx)))
+	l.untold = l.untold[:0]
 }
 
 func (l *loop) receive(r result) {
@@ -205,13 +187,18 @@ func (l *loop) receive(r result) {
 	if !known {
 		return
 	}
-	now := l.e.clk.Now()
+	now, before := l.e.clk.Now(), l.client.State()
 	why := ErrRefused
+	if rep.Op == OpFence {
+		why = ErrBarrier
+	}
 	if r.err != nil {
-		why = fmt.Errorf("%w: %w", ErrRefused, r.err)
+		why = fmt.Errorf("%w: %w", why, r.err)
 	}
 	l.send(l.client.Receive(now, rep))
+	l.note(now, before, rep, why)
 	l.settle(now, why)
+	l.drawPoll(rep)
 }
 
 // campaigns reports whether rep answers an acquire of the incarnation that still
@@ -227,16 +214,18 @@ func (l *loop) take(r result) (rep Reply, known bool) {
 	r.call.cancel()
 	r.to.calls = slices.DeleteFunc(r.to.calls, func(c *call) bool { return c == r.call })
 	rep, known = answer(r.call.req, r.grant, r.err)
+	now := l.e.clk.Now()
+	l.observe(Event{Kind: EventCall, Holder: rep.Holder, Token: max(rep.Asked, rep.Token), At: now, Op: rep.Op, Latency: now - rep.Sent, Err: r.err})
 	switch {
 	case !known && r.call.cancelled:
-		l.e.log.DebugContext(l.ctx, "call cancelled", "op", rep.Op, "to", r.to.name, "err", r.err)
+		l.log(slog.LevelDebug, "call cancelled", "op", rep.Op, "to", r.to.name, "err", r.err)
 	case !known:
-		l.e.log.WarnContext(l.ctx, "call failed", "op", rep.Op, "to", r.to.name, "err", r.err)
+		l.log(slog.LevelWarn, "call failed", "op", rep.Op, "to", r.to.name, "err", r.err)
 	case r.err != nil:
-		l.e.log.DebugContext(l.ctx, "call refused", "op", rep.Op, "to", r.to.name, "err", r.err)
+		l.log(slog.LevelDebug, "call refused", "op", rep.Op, "to", r.to.name, "err", r.err)
 	}
 	if token := r.grant.Token; token != 0 && l.campaigns(rep) && is[*GrantError](r.err) {
-		l.call(&l.store, Request{Op: OpRelease, Holder: rep.Holder, Token: token, Sent: l.e.clk.Now()})
+		l.call(&l.store, Request{Op: OpRelease, Holder: rep.Holder, Token: token, Sent: now})
 	}
 	if rep.Code == CodeFenced {
 		r.to.acked = max(r.to.acked, rep.Asked)
@@ -273,6 +262,9 @@ func codeOf(op Op, err error) Code {
 }
 
 func (l *loop) send(out Requests) {
+	if out.Store.Op == OpAcquire {
+		l.poll = never // it counts from here
+	}
 	if out.Store.Op != OpNone {
 		l.call(&l.store, out.Store)
 	}
@@ -292,7 +284,7 @@ func (l *loop) send(out Requests) {
 func (l *loop) call(t *target, req Request) {
 	if len(t.calls) == maxCalls {
 		t.calls[maxCalls-1].giveUp()
-		l.e.log.WarnContext(l.ctx, "call not made: too many are unanswered", "op", req.Op, "to", t.name, "calls", maxCalls)
+		l.log(slog.LevelWarn, "call not made: too many are unanswered", "op", req.Op, "to", t.name, "calls", maxCalls)
 		return
 	}
 	// Not ended by Run's context: the release comes after that, and an acquire
@@ -367,7 +359,7 @@ func (l *loop) cancelDue(now time.Duration) {
 	for t := range l.targets() {
 		for _, c := range t.calls {
 			if now >= c.until && !c.cancelled {
-				l.e.log.WarnContext(l.ctx, "call unanswered", "op", c.req.Op, "to", t.name, "for", now-c.req.Sent)
+				l.log(slog.LevelWarn, "call unanswered", "op", c.req.Op, "to", t.name, "for", now-c.req.Sent)
 				c.giveUp()
 			}
 		}
@@ -384,46 +376,4 @@ func (l *loop) nextCancel() time.Duration {
 		}
 	}
 	return next
-}
-
-// shutdown leaves nothing behind, if it can: what is held is released, also
-// what an acquire under way is granted yet, and all calls have ended. It takes
-// one release timeout until the last call is cancelled, and gives those that
-// ignore that another.
-func (l *loop) shutdown() {
-	now := l.e.clk.Now()
-	cut := add(now, l.e.opts.ReleaseTimeout)
-	leave := add(cut, l.e.opts.ReleaseTimeout)
-	l.send(l.client.Resign(now))
-	for {
-		left := 0
-		for t := range l.targets() {
-			left += len(t.calls)
-			for _, c := range t.calls {
-				c.until = min(c.until, cut)
-				if c.req.Op != OpAcquire && c.req.Op != OpRelease {
-					c.giveUp()
-				}
-			}
-		}
-		if left == 0 {
-			return
-		}
-		l.timer.Reset(min(leave, l.nextCancel()))
-		select {
-		case <-l.timer.C():
-			now := l.e.clk.Now()
-			l.cancelDue(now)
-			if now >= leave {
-				l.e.log.WarnContext(l.ctx, "calls left behind: they ignore the end of their context", "calls", left)
-				return
-			}
-		case r := <-l.results:
-			if rep, known := l.take(r); known && rep.Op == OpAcquire {
-				now := l.e.clk.Now()
-				l.client.Receive(now, rep)
-				l.send(l.client.Resign(now))
-			}
-		}
-	}
 }

@@ -33,9 +33,9 @@ func TestElectorCallsItALapseOnceTheDeadlineHasPassed(t *testing.T) {
 		ends time.Duration
 	}{{9*sec - 1, ErrResigned, 9*sec - 1}, {9 * sec, ErrLapsed, 9 * sec}, {30 * sec, ErrLapsed, 9 * sec}} {
 		l := idle(t, t.Context())
-		l.beginTerm(ClientState{Holder: alice, Token: 7, Deadline: 9 * sec})
+		l.beginTerm(0, ClientState{Holder: alice, Token: 7, Deadline: 9 * sec})
 		j := <-l.begin
-		l.endTerm(c.now, ErrResigned)
+		l.warden.end(c.now, ErrResigned)
 		if cause := context.Cause(j.ctx); !errors.Is(cause, c.want) {
 			t.Errorf("at %v: %v, want %v", c.now, cause, c.want)
 		}
@@ -100,23 +100,5 @@ func TestAnswersOfStoresAndStoragesAsReplies(t *testing.T) {
 		}
 		diff(t, fmt.Sprintf("%v, %v", c.op, c.err), rep, want)
 		diff(t, "known", known, c.known)
-	}
-}
-
-// What a leader pays to look before it acts: the clock, and next to nothing.
-func BenchmarkTermValid(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		clk  clock.Clock
-	}{{"Manual", clock.NewManual(0)}, {"Monotonic", clock.Monotonic()}, {"Boot", clock.Boot()}} {
-		b.Run(c.name, func(b *testing.B) {
-			term := Term{Token: 1, belief: &belief{clk: c.clk}}
-			term.belief.set(never)
-			for b.Loop() {
-				if !term.Valid() {
-					b.Fatal("not valid")
-				}
-			}
-		})
 	}
 }

@@ -13,8 +13,8 @@ const (
 	EventCall        EventKind = iota + 1 // a call was answered, refused, or came to nothing: Op, Latency, Err
 	EventGranted                          // a new tenure was granted; the barrier, if any, begins
 	EventTermBegan                        // the work may start
-	EventRenewed                          // a renewal was confirmed: Margin is what was left of the term by then
-	EventTermEnded                        // belief has ended: Err says why
+	EventRenewed                          // a renewal was confirmed: Margin is what was left until the deadline, had it not been
+	EventTermEnded                        // belief has ended, at At: Err says why
 	EventWorkStopped                      // what was done under the term has come to an end: Err is what it returned
 )
 
@@ -38,13 +38,15 @@ type Event struct {
 
 	Op      Op
 	Latency time.Duration // from the sending of the request
-	Margin  time.Duration
+	Margin  time.Duration // above zero, or the renewal would have come too late
 	Err     error
 }
 
 // Observer is told what happens to candidates, for metrics. Observe is called on
-// the goroutine that keeps the lease, one event after the other: it must return
-// at once, and may be called by several candidates at the same time.
+// the goroutine that keeps the lease, one event after the other, when what follows
+// from it is done: it must return at once, and may be called by several candidates
+// at the same time. While it does not, the lease is not renewed, and
+// [Elector.Health] says so; belief ends on time all the same.
 type Observer interface {
 	Observe(Event)
 }

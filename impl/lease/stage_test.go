@@ -141,8 +141,8 @@ func (s *stage) run(ctx context.Context, lead func(context.Context, Term) error)
 func (s *stage) untilDone(ctx context.Context, term Term) error {
 	s.note("lead under %d", term.Token)
 	<-ctx.Done()
-	if term.Valid() != (context.Cause(ctx) == context.Canceled) {
-		s.Errorf("at %v: valid %v although %v", s.clk.Now(), term.Valid(), context.Cause(ctx))
+	if term.Valid() || s.e.IsLeader() {
+		s.Errorf("at %v: valid %v, leader %v although %v", s.clk.Now(), term.Valid(), s.e.IsLeader(), context.Cause(ctx))
 	}
 	s.note("stop")
 	return ctx.Err()

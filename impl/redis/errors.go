@@ -29,6 +29,7 @@ var refusals = []struct{ word, todo string }{
 	{"MOVED", "this is a cluster: use goredis.NewClusterClient"},
 	{"ASK", "this is a cluster: use goredis.NewClusterClient"},
 	{"CROSSSLOT", "an empty resource, or one that starts with }, has no slot of its own: rename it"},
+	{"NOSCRIPT", "the server forgot the script just after it was told: try again"},
 	{"NOAUTH", "give the client a password"},
 	{"WRONGPASS", "check user and password"},
 	{"NOPERM", "the user needs EVAL, EVALSHA, TIME, GET, SET, INCR, HMGET, HSET, DEL and PUBLISH on the keys and channel of the prefix"},

@@ -35,8 +35,8 @@ func TestWhatTheServerRefusesIsNotDone(t *testing.T) {
 		begin, end func() error
 	}{
 		{"READONLY",
-			func() error { return s.Control.SlaveOf(ctx, "127.0.0.1", "1").Err() },
-			func() error { return s.Control.SlaveOf(ctx, "NO", "ONE").Err() }},
+			func() error { return s.Control.ReplicaOf(ctx, "127.0.0.1", "1").Err() },
+			func() error { return s.Control.ReplicaOf(ctx, "NO", "ONE").Err() }},
 		{"OOM",
 			func() error { return s.Control.ConfigSet(ctx, "maxmemory", "1").Err() },
 			func() error { return s.Control.ConfigSet(ctx, "maxmemory", "0").Err() }},

@@ -19,8 +19,9 @@ import (
 //
 //	admit(key, token)
 //
-// where key is [Storage.GuardKey], passed in KEYS, and token is decimal, passed in ARGV. Call it
-// before the first write, and return what it returns unless that is nil:
+// where key is [Storage.GuardKey], passed in KEYS, and token is decimal, passed
+// in ARGV. Call it before the first write, and return what it returns unless
+// that is nil:
 //
 //	local stale = admit(KEYS[1], ARGV[1])
 //	if stale then return stale end
@@ -68,8 +69,9 @@ type Storage struct {
 var _ fence.KV = (*Storage)(nil)
 
 // NewStorage is the storage under the lease on resource, at the keys
-// prefix{resource}:guard and prefix{resource}:data; an empty prefix is "fencepost:". The lease may
-// be kept on another server. It asks the server nothing: see [Check].
+// prefix{resource}:guard and prefix{resource}:data; an empty prefix is
+// "fencepost:". The lease may be kept on another server. It asks the server
+// nothing: see [Check].
 func NewStorage(rdb goredis.UniversalClient, prefix, resource string) *Storage {
 	tag := Options{Prefix: prefix}.prefix() + "{" + resource + "}"
 	return &Storage{rdb: rdb, guard: tag + ":guard", data: tag + ":data"}

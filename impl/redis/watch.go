@@ -14,7 +14,8 @@ import (
 // anew, the first time included, a value arrives, since something may have been
 // missed before: so a server that cannot be reached is no error.
 //
-// All watches of a store share one connection, which gets one message for each
+// A key that somebody deletes behind the store's back sends no hint: see
+// [Store.Delete]. All watches of a store share one connection, which gets one message for each
 // change of a lease under the store's prefix. It ends with the last of them.
 // The error is that of a ctx that had ended before, or [ErrClosed].
 func (s *Store) Watch(ctx context.Context, resource string) (<-chan struct{}, error) {

@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	"fencepost/impl/redis/internal/server"
 	"fencepost/model"
@@ -114,3 +116,62 @@ func caught(t *testing.T, checks []kit.Check, name string) *kit.Failure {
 	}
 	return out.Failure
 }
+
+// Storages whose check and write are two steps, or that check nothing, are
+// caught on the real server.
+func TestStoragesThatDoNotCheckInOneStepAreCaught(t *testing.T) {
+	s := server.Start(t, server.Durable...)
+	rdb := dial(t, s)
+	for _, c := range []struct {
+		name  string
+		kv    fence.KV
+		check string
+	}{
+		{"no check", unguarded{NewStorage(rdb, "unguarded:", "r")}, "rules/stale-is-refused"},
+		{"check, then write", &twoSteps{Storage: NewStorage(rdb, "twosteps:", "r")}, "race/a-fence-in-the-middle"},
+		{"a fence that is kept nowhere", fenceless{NewStorage(rdb, "fenceless:", "r")}, "rules/a-fence-bars"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			checks := livetest.StorageChecks(func(props.LiveEnv) fence.KV { return c.kv }, props.LiveStorageOptions{NoRestart: "not what is tested"})
+			t.Logf("%s", caught(t, checks, c.check).Text(nil, ""))
+		})
+	}
+	t.Run("a server that forgets", func(t *testing.T) {
+		s := server.Start(t, server.Forgetful...)
+		kv := NewStorage(dial(t, s), "", "r")
+		checks := livetest.StorageChecks(func(props.LiveEnv) fence.KV { return kv }, props.LiveStorageOptions{Restart: s.Restart})
+		t.Logf("%s", caught(t, checks, "restart/keeps-the-highest-token").Text(nil, ""))
+	})
+}
+
+// unguarded writes whatever the token.
+type unguarded struct{ *Storage }
+
+func (u unguarded) Write(ctx context.Context, _ lease.Token, key, value string) error {
+	return u.rdb.HSet(ctx, u.data, key, value).Err()
+}
+
+// twoSteps checks the token in one step, and writes in the next. Now and then
+// the process pauses in between, for as long as a few writes of others take.
+type twoSteps struct {
+	*Storage
+	writes atomic.Uint64
+}
+
+func (s *twoSteps) Write(ctx context.Context, token lease.Token, key, value string) error {
+	if err := s.Fence(ctx, token); err != nil {
+		return err
+	}
+	if s.writes.Add(1)%3 == 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(80 * time.Millisecond):
+		}
+	}
+	return s.rdb.HSet(ctx, s.data, key, value).Err()
+}
+
+// fenceless acknowledges a barrier that it does not keep.
+type fenceless struct{ *Storage }
+
+func (fenceless) Fence(context.Context, lease.Token) error { return nil }

@@ -48,7 +48,7 @@ func (s *Store) ask(ctx context.Context, call lease.Call) answer {
 		return answer{rep: call.To(lease.CodeInvalid)}
 	}
 	if call.Op == lease.OpAcquire || call.Op == lease.OpGet {
-		key := keyOf(call.Resource)
+		key := Key(call.Resource)
 		rows, err := s.look(ctx, key)
 		if err != nil {
 			return answer{err: err}
@@ -74,7 +74,7 @@ func (s *Store) askAll(ctx context.Context, calls []lease.Call) []answer {
 			answers[i].rep = call.To(lease.CodeInvalid)
 			continue
 		}
-		open = append(open, pending{Call: call, key: keyOf(call.Resource), answer: &answers[i]})
+		open = append(open, pending{Call: call, key: Key(call.Resource), answer: &answers[i]})
 	}
 	// In one order, whoever locks the rows.
 	slices.SortStableFunc(open, func(a, b pending) int { return strings.Compare(a.key, b.key) })

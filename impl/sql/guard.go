@@ -25,6 +25,7 @@ type guardTexts struct {
 	carrier string // resource
 	put     string // resource, name, value, token
 	get     string // resource, name
+	protect []string
 }
 
 const (
@@ -41,6 +42,7 @@ func sqliteGuard() guardTexts {
 		carrier: carrier, // a transaction that writes after others have fails
 		put:     insertItem + onConflict,
 		get:     getItem,
+		protect: sqliteProtect(),
 	}
 }
 
@@ -50,6 +52,7 @@ func postgresGuard() guardTexts {
 		carrier: numbered(carrier + ` FOR SHARE`),
 		put:     numbered(insertItem + onConflict),
 		get:     numbered(getItem),
+		protect: postgresProtect(),
 	}
 }
 
@@ -59,6 +62,7 @@ func mariadbGuard() guardTexts {
 		carrier: carrier + ` LOCK IN SHARE MODE`,
 		put:     insertItem + `ON DUPLICATE KEY UPDATE value = VALUES(value), token = VALUES(token)`,
 		get:     getItem,
+		protect: mariadbProtect(),
 	}
 }
 
@@ -80,7 +84,7 @@ func Fence(ctx context.Context, tx Querier, d Dialect, resource string, token le
 		return fmt.Errorf("fencing the data of %q under token %d: it is more than a column holds, and no lease of this package grants it", resource, token)
 	}
 	var highest int64
-	if err := tx.QueryRowContext(ctx, d.guard.raise, keyOf(resource), int64(token)).Scan(&highest); err != nil {
+	if err := tx.QueryRowContext(ctx, d.guard.raise, Key(resource), int64(token)).Scan(&highest); err != nil {
 		return fmt.Errorf("fencing the data of %q under token %d: %w", resource, token, err)
 	}
 	g := fence.Guard{Highest: lease.Token(highest)}
@@ -102,7 +106,7 @@ func Fence(ctx context.Context, tx Querier, d Dialect, resource string, token le
 //
 // The refusal is a *[fence.NotCarriedError], which matches [fence.ErrStale].
 func Carried(ctx context.Context, tx Querier, d Dialect, resource string, token lease.Token) error {
-	_, r, err := scan(tx.QueryRowContext(ctx, d.guard.carrier, keyOf(resource)))
+	_, r, err := scan(tx.QueryRowContext(ctx, d.guard.carrier, Key(resource)))
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // nobody ever held it
 	case err != nil:

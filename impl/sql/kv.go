@@ -38,7 +38,7 @@ func (kv KV) Fence(ctx context.Context, token lease.Token) error {
 // Write lands value under key, with errors as of [KV.Fence].
 func (kv KV) Write(ctx context.Context, token lease.Token, key, value string) error {
 	return kv.guarded(ctx, token, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, kv.store.d.guard.put, keyOf(kv.resource), []byte(key), []byte(value), int64(token))
+		_, err := tx.ExecContext(ctx, kv.store.d.guard.put, Key(kv.resource), []byte(key), []byte(value), int64(token))
 		return err
 	})
 }
@@ -47,7 +47,7 @@ func (kv KV) Write(ctx context.Context, token lease.Token, key, value string) er
 func (kv KV) Read(ctx context.Context, key string) (value string, ok bool, err error) {
 	var b []byte
 	err = kv.store.again(ctx, func() error {
-		err := kv.store.db.QueryRowContext(ctx, kv.store.d.guard.get, keyOf(kv.resource), []byte(key)).Scan(&b)
+		err := kv.store.db.QueryRowContext(ctx, kv.store.d.guard.get, Key(kv.resource), []byte(key)).Scan(&b)
 		if err != nil {
 			return nothingDone(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fencepost/impl/fence"
 	"fencepost/impl/lease"
 	leasesql "fencepost/impl/sql"
+	"fencepost/impl/sql/postgres"
 	"fencepost/props"
 )
 
@@ -26,10 +27,19 @@ func live(t *testing.T, s server) {
 	}
 	leases := props.LiveOptions{Restart: s.restart, NoRestart: noRestart}
 	leases.SteadyClock = true
-	// Concurrent checks are of one Store and several.
 	t.Run("store", func(t *testing.T) {
-		props.TestLiveStore(t, func(e props.LiveEnv) lease.Store { return process(e) }, leases)
+		props.TestLiveStore(t, func(e props.LiveEnv) lease.Store {
+			if s.driver != "pgx" {
+				return process(e)
+			}
+			store, err := postgres.New(s.open(t), leasesql.Options{})
+			if err != nil {
+				e.Fatal(err)
+			}
+			return store
+		}, leases)
 	})
+	t.Run("table above which nobody knows tokens", func(t *testing.T) { protectedTable(t, s) })
 	t.Run("storage", func(t *testing.T) {
 		props.TestLiveStorage(t, func(e props.LiveEnv) fence.KV { return process(e).KV("highest seen") },
 			props.LiveStorageOptions{Restart: s.restart, NoRestart: noRestart})
@@ -43,6 +53,6 @@ func live(t *testing.T, s server) {
 	})
 }
 
-func TestLivePostgreSQL(t *testing.T) { live(t, postgres(t)) }
-func TestLiveMariaDB(t *testing.T)    { live(t, mariadb(t)) }
+func TestLivePostgreSQL(t *testing.T) { live(t, postgreSQL(t)) }
+func TestLiveMariaDB(t *testing.T)    { live(t, mariaDB(t)) }
 func TestLiveSQLite(t *testing.T)     { live(t, file(t)) }

@@ -90,9 +90,10 @@ const longest = 512
 
 const hashed = "sha256:"
 
-// keyOf is the primary key of resource: the name itself, or a hash of one that is
-// no text to every database, or too long.
-func keyOf(resource string) string {
+// Key is the primary key of resource in the tables of this package, and what
+// [Channel] carries: the name itself, or a hash of one that is no text to every
+// database, or too long.
+func Key(resource string) string {
 	if len(resource) <= longest && isText(resource) && !strings.HasPrefix(resource, hashed) {
 		return resource
 	}

@@ -57,7 +57,7 @@ func pings(driver, dsn string) func(context.Context) error {
 	}
 }
 
-func postgres(t testing.TB) server {
+func postgreSQL(t testing.TB) server {
 	t.Helper()
 	const install, bin = "apt-get install postgresql", "/usr/lib/postgresql/*/bin/"
 	initdb, binary := daemon.Find(t, install, "initdb", bin+"initdb"), daemon.Find(t, install, "postgres", bin+"postgres")
@@ -76,7 +76,7 @@ func postgres(t testing.TB) server {
 	return s
 }
 
-func mariadb(t testing.TB) server {
+func mariaDB(t testing.TB) server {
 	t.Helper()
 	const install = "apt-get install mariadb-server"
 	installdb, binary := daemon.Find(t, install, "mariadb-install-db"), daemon.Find(t, install, "mariadbd", "/usr/sbin/mariadbd")
@@ -85,13 +85,22 @@ func mariadb(t testing.TB) server {
 	as(t, "mysql", dir, installdb, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal", "--skip-test-db")
 	s := server{
 		dialect: leasesql.MariaDB(), driver: "mysql",
-		dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port),
+		dsn: fmt.Sprintf("root@tcp(127.0.0.1:%d)/fencepost", port),
 	}
+	system := fmt.Sprintf("root@tcp(127.0.0.1:%d)/mysql", port)
 	s.restart = daemon.Start(t, daemon.Spec{
 		Command: []string{binary, "--no-defaults", "--datadir=" + data, fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
 			"--socket=" + filepath.Join(dir, "socket"), "--innodb-buffer-pool-size=32M", "--max-connections=200"},
-		Dir: dir, User: "mysql", Ready: pings(s.driver, s.dsn),
+		Dir: dir, User: "mysql", Ready: pings(s.driver, system),
 	}).Restart
+	db, err := sql.Open(s.driver, system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), `CREATE DATABASE fencepost`); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

@@ -161,8 +161,8 @@ func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, er
 // it the counter.
 func (s *Store) Delete(ctx context.Context, resource string) error {
 	err := s.transact(ctx, func(q querier) ([]write, error) {
-		rows, err := s.read(ctx, q, s.d.lockOne, keyOf(resource))
-		w := write{key: keyOf(resource)}
+		rows, err := s.read(ctx, q, s.d.lockOne, Key(resource))
+		w := write{key: Key(resource)}
 		r, ok := rows[w.key]
 		if err != nil || !ok {
 			return nil, err

@@ -54,16 +54,13 @@ func (s *Store) once(ctx context.Context, judge func(querier) ([]write, error)) 
 	defer conn.Close()
 	q := querier{conn}
 	if err := q.exec(ctx, s.d.begin); err != nil {
-		discard(conn) // an answer that was lost may have begun it
+		s.rollback(ctx, conn) // an answer that was lost may have begun it
 		return nothingDone(err)
 	}
 	ended := false
 	defer func() { // also of a panic
 		if !ended {
-			// Whatever became of ctx: a connection in a transaction is of use to nobody.
-			if q.exec(context.WithoutCancel(ctx), `ROLLBACK`) != nil {
-				discard(conn)
-			}
+			s.rollback(ctx, conn)
 		}
 	}()
 	writes, err := judge(q)
@@ -81,8 +78,16 @@ func (s *Store) once(ctx context.Context, judge func(querier) ([]write, error)) 
 	return unknown(err)
 }
 
-// discard closes the connection itself, where closing would give it back.
-func discard(conn *sql.Conn) { conn.Raw(func(any) error { return driver.ErrBadConn }) }
+// rollback ends the transaction whatever became of ctx: a connection in one is
+// of use to nobody. Where that fails the connection goes, and with it the
+// transaction; but in SQLite it fails only for want of one, and the connection
+// may be all there is of a database in memory.
+func (s *Store) rollback(ctx context.Context, conn *sql.Conn) {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+	if err != nil && s.d.hasClock {
+		conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
 
 // Intervals between attempts, by the store's clock. What is in the way is a
 // transaction of some milliseconds.
@@ -205,6 +210,12 @@ func (s *Store) serverTime(ctx context.Context, q querier) (now time.Duration, e
 
 // write writes the rows, which are locked.
 func (s *Store) write(ctx context.Context, q querier, writes []write) error {
+	each := ctx
+	if !s.d.hasClock {
+		// A library in the process needs no interrupting in the middle of a row,
+		// for which its driver would start a goroutine.
+		each = context.WithoutCancel(ctx)
+	}
 	var many []record
 	stmts := map[string]*sql.Stmt{}
 	defer func() {
@@ -233,7 +244,10 @@ func (s *Store) write(ctx context.Context, q querier, writes []write) error {
 			}
 			stmts[query] = stmt
 		}
-		if _, err := stmt.ExecContext(ctx, rec.args()...); err != nil {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if _, err := stmt.ExecContext(each, rec.args()...); err != nil {
 			return err
 		}
 	}

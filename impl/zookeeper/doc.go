@@ -62,10 +62,11 @@
 //
 // # What it costs
 //
-// Each call but a renewal is two or three reads and a write to the ensemble's
-// log; an acquire makes a session besides, which is another write. A renewal is
-// a connection, two round trips and a write. A process has one lasting
-// connection, however many leases it holds; each lease is a session more. Leave
-// maxClientCnxns above the number of calls that a host makes at once. For
-// thousands of leases in one process another store serves better.
+// To look is a sync and two reads, and all that a refused acquire costs. A grant
+// is a connection and two writes to the ensemble's log besides, one of them a new
+// session; a release is one write; a renewal does not look, and is a connection,
+// two round trips and a write. A process has one lasting connection, however many
+// leases it holds, and each lease is a session more. Leave maxClientCnxns above
+// the number of calls that a host makes at once. For thousands of leases in one
+// process another store serves better.
 package zookeeper

@@ -7,6 +7,11 @@ require (
 	github.com/go-zookeeper/zk v1.0.4
 )
 
-require golang.org/x/sys v0.50.0 // indirect
+require (
+	github.com/anishathalye/porcupine v1.3.1 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
+)
 
 replace fencepost => ../..

@@ -23,16 +23,24 @@ type tenureKey struct {
 // pulse is what keeps a tenure: an ephemeral node below the tenure's, in a
 // session of its own whose timeout is the TTL.
 type pulse struct {
+	key          tenureKey
 	tenure, path string
 	timeout      time.Duration // as it was asked for
 	session      session.Session
-	free         chan struct{} // full while somebody is attached to the session: a second would drive out the first
+	attached     chan struct{} // full while somebody is: a second would drive out the first
+}
+
+func newPulse(tenure string, timeout time.Duration, in session.Session) *pulse {
+	return &pulse{
+		tenure: tenure, path: tenure + "/" + pulseName(in.Timeout),
+		timeout: timeout, session: in, attached: make(chan struct{}, 1),
+	}
 }
 
 func (s *Store) pulse(key tenureKey, timeout time.Duration) *pulse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.pulses[key]; p != nil && p.timeout == timeout {
+	if p := s.pulses[key.resource]; p != nil && p.key == key && p.timeout == timeout {
 		return p
 	}
 	return nil
@@ -43,15 +51,16 @@ func (s *Store) pulse(key tenureKey, timeout time.Duration) *pulse {
 func (s *Store) remember(key tenureKey, p *pulse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pulses[key] = p
+	p.key = key
+	s.pulses[key.resource] = p
 }
 
-// forget drops the pulse of a tenure: p, or whichever where that is nil.
-func (s *Store) forget(key tenureKey, p *pulse) {
+// forget drops the pulse of a tenure that is over.
+func (s *Store) forget(key tenureKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p == nil || s.pulses[key] == p {
-		delete(s.pulses, key)
+	if p := s.pulses[key.resource]; p != nil && p.key == key {
+		delete(s.pulses, key.resource)
 	}
 }
 
@@ -62,7 +71,7 @@ func (s *Store) keep(ctx context.Context, key tenureKey, timeout time.Duration, 
 		if err == nil || !ended(err) {
 			return err
 		}
-		s.forget(key, p)
+		s.forget(key)
 	}
 	// Another TTL than before, another process, or no tenure any more.
 	return s.join(ctx, key, timeout, op)
@@ -72,8 +81,8 @@ func (s *Store) keep(ctx context.Context, key tenureKey, timeout time.Duration, 
 // keeps a tenure that was not released.
 func (s *Store) beat(ctx context.Context, p *pulse) error {
 	select {
-	case p.free <- struct{}{}:
-		defer func() { <-p.free }()
+	case p.attached <- struct{}{}:
+		defer func() { <-p.attached }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -110,7 +119,7 @@ func (s *Store) join(ctx context.Context, key tenureKey, timeout time.Duration, 
 				return err
 			}
 		}
-		p := &pulse{path: seen.path + "/" + pulseName(conn.Timeout), tenure: seen.path, timeout: timeout, session: conn.Session, free: make(chan struct{}, 1)}
+		p := newPulse(seen.path, timeout, conn.Session)
 		_, err = conn.Multi(ctx,
 			&zk.CheckVersionRequest{Path: seen.path, Version: 0},
 			&zk.CheckVersionRequest{Path: seen.path + "/" + seen.lasting(), Version: -1},

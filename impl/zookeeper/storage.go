@@ -163,7 +163,7 @@ func (s *Store) Check(ctx context.Context, resource string, token lease.Token) (
 	seen, err := s.look(ctx, resource)
 	switch {
 	case err != nil:
-		return nil, told(lease.OpGet, resource, err)
+		return nil, told("check", resource, err)
 	case token == 0 || seen.path == "" || seen.token != token || seen.ended != 0:
 		return nil, &fence.NotCarriedError{Resource: resource, Token: token, Latest: seen.token}
 	}

@@ -52,7 +52,7 @@ type Store struct {
 	conn   *shared // for all that renews nothing
 
 	mu     sync.Mutex
-	pulses map[tenureKey]*pulse
+	pulses map[string]*pulse // of each resource, that of the latest tenure granted here
 	hubs   map[string]*hub
 }
 
@@ -73,7 +73,7 @@ func Open(o Options) (*Store, error) {
 		opts:   o,
 		conn:   conn,
 		dialer: session.Dialer{Servers: o.Servers, Dial: o.Dial, Patience: o.Patience, Auth: o.Auth},
-		pulses: map[tenureKey]*pulse{},
+		pulses: map[string]*pulse{},
 		hubs:   map[string]*hub{},
 	}, nil
 }
@@ -113,7 +113,7 @@ func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holde
 	}
 	token, err := s.acquire(ctx, resource, holder, timeout)
 	if err != nil {
-		return lease.Grant{}, told(lease.OpAcquire, resource, err)
+		return lease.Grant{}, told("acquire", resource, err)
 	}
 	return lease.Grant{Resource: resource, Holder: holder, Token: token, TTL: ttl}, nil
 }
@@ -127,7 +127,7 @@ func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder,
 	key := tenureKey{resource, holder, token}
 	err := s.keep(ctx, key, timeout, lease.OpRenew)
 	if err != nil {
-		return lease.Grant{}, told(lease.OpRenew, resource, err)
+		return lease.Grant{}, told("renew", resource, err)
 	}
 	return lease.Grant{Resource: resource, Holder: holder, Token: token, TTL: ttl}, nil
 }
@@ -145,17 +145,17 @@ func (s *Store) Release(ctx context.Context, resource string, holder lease.Holde
 			err = seen.own(key)
 		}
 		if err != nil {
-			return told(lease.OpRelease, resource, err)
+			return told("release", resource, err)
 		}
 		ops := append(seen.deletePulses(), &zk.SetDataRequest{Path: seen.path, Data: []byte("released"), Version: 0})
 		err = s.conn.multi(ctx, ops...)
 		if err == nil {
-			s.forget(key, nil)
+			s.forget(key)
 			return nil
 		}
 		// A pulse ended or was added: look again.
 		if !conflict(err) {
-			return told(lease.OpRelease, resource, err)
+			return told("release", resource, err)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (s *Store) Release(ctx context.Context, resource string, holder lease.Holde
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
 	seen, err := s.look(ctx, resource)
 	if err != nil {
-		return lease.Observation{}, told(lease.OpGet, resource, err)
+		return lease.Observation{}, told("get", resource, err)
 	}
 	o := lease.Observation{Resource: resource, Token: seen.token}
 	if seen.held() {
@@ -180,7 +180,7 @@ func (s *Store) Delete(ctx context.Context, resource string) error {
 	for {
 		seen, err := s.look(ctx, resource)
 		if err != nil || !seen.exists {
-			return told(lease.OpNone, resource, err)
+			return told("delete", resource, err)
 		}
 		ops := seen.deletePulses()
 		if seen.path != "" {
@@ -188,7 +188,7 @@ func (s *Store) Delete(ctx context.Context, resource string) error {
 		}
 		err = s.conn.multi(ctx, append(ops, &zk.DeleteRequest{Path: s.record(resource), Version: -1})...)
 		if err == nil || !conflict(err) {
-			return told(lease.OpNone, resource, err)
+			return told("delete", resource, err)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (s *Store) acquire(ctx context.Context, resource string, holder lease.Holde
 			}
 		}
 		tenure := s.record(resource) + "/" + tenurePrefix + rand.Text()
-		p := &pulse{path: tenure + "/" + pulseName(conn.Timeout), tenure: tenure, timeout: timeout, session: conn.Session, free: make(chan struct{}, 1)}
+		p := newPulse(tenure, timeout, conn.Session)
 		ops, at := s.takeOver(seen, resource, holder, p)
 		stats, err := conn.Multi(ctx, ops...)
 		switch {
@@ -278,9 +278,9 @@ func sessionTimeout(ttl time.Duration) (time.Duration, bool) {
 
 // told is err as the caller gets it: a refusal as it is, anything else, whose
 // outcome is unknown, with what was asked.
-func told(op lease.Op, resource string, err error) error {
+func told(op, resource string, err error) error {
 	if err == nil || lease.Refusal(err) != lease.CodeNone {
 		return err
 	}
-	return fmt.Errorf("lease %q: zookeeper: %v: %w", resource, op, err)
+	return fmt.Errorf("lease %q: zookeeper: %s: %w", resource, op, err)
 }

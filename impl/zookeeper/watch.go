@@ -12,23 +12,22 @@ import (
 // hub watches one lease for all who want hints. It lives as long as the store,
 // since ZooKeeper's client forgets a watch only when that fires.
 type hub struct {
-	mu     sync.Mutex
-	subs   map[chan struct{}]struct{}
-	gone   bool
-	armed  chan struct{} // closed once the first watch stands, or none can
-	failed error         // why none can; read after armed
+	armed chan struct{} // closed once the first watch stands, or none can
+
+	mu   sync.Mutex
+	subs map[chan struct{}]struct{}
+	gone error // why it watches no longer
 }
 
 // Watch implements [lease.Watcher]. A lapse sends a hint too, at once: the end
 // of a session is a change like any other. So do a renewal with another TTL, and
-// a connection that was lost and made again. The error is that of ctx, or says
-// that the store is closed.
+// the loss of the session that watches. It waits until the first watch stands. The
+// error is that of ctx, says that the store is closed, or is the servers' refusal.
 func (s *Store) Watch(ctx context.Context, resource string) (<-chan struct{}, error) {
 	h, err := s.hub(resource)
 	if err == nil {
 		select {
 		case <-h.armed:
-			err = h.failed
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -59,28 +58,33 @@ func (s *Store) hub(resource string) (*hub, error) {
 }
 
 func (h *hub) run(s *Store, resource string) {
-	defer h.close()
-	first := true
+	armed, gone := false, errClosed
+	defer func() {
+		s.mu.Lock()
+		delete(s.hubs, resource)
+		s.mu.Unlock()
+		h.close(gone)
+		if !armed {
+			close(h.armed)
+		}
+	}()
 	for {
 		changed, err := s.arm(resource)
-		if s.conn.ended.Err() != nil {
-			if first {
-				h.failed = errClosed
-				close(h.armed)
-			}
+		switch {
+		case s.conn.ended.Err() != nil:
 			return
-		}
-		if err != nil {
-			// The library has lost its connection, and queues what is asked until
-			// it has another.
-			s.opts.Logger.Debug("watch", "resource", resource, "err", err)
+		case disconnected(err):
+			// Until there is a connection again the library queues what is asked.
 			s.pause()
 			continue
-		}
-		if first {
-			first = false
+		case err != nil:
+			s.opts.Logger.Error("watch refused", "resource", resource, "err", err)
+			gone = err
+			return
+		case !armed:
+			armed = true
 			close(h.armed)
-		} else {
+		default:
 			// Only now: what happened while no watch stood is hinted at too.
 			h.hint()
 		}
@@ -88,9 +92,13 @@ func (h *hub) run(s *Store, resource string) {
 		case <-changed.record:
 		case <-changed.tenure:
 		case <-s.conn.ended.Done():
-			return
 		}
 	}
+}
+
+func disconnected(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) ||
+		errors.Is(err, zk.ErrSessionExpired) || errors.Is(err, zk.ErrSessionMoved)
 }
 
 // pause waits a little, or until the store is closed.
@@ -134,8 +142,8 @@ func (h *hub) add() (chan struct{}, error) {
 	hints := make(chan struct{}, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone {
-		return nil, errClosed
+	if h.gone != nil {
+		return nil, h.gone
 	}
 	h.subs[hints] = struct{}{}
 	return hints, nil
@@ -161,10 +169,10 @@ func (h *hub) hint() {
 	}
 }
 
-func (h *hub) close() {
+func (h *hub) close(gone error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.gone = true
+	h.gone = gone
 	for hints := range h.subs {
 		close(hints)
 	}

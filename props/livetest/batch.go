@@ -67,11 +67,9 @@ func batched(w *world[lease.Store], o Options) kit.Outcome {
 			return got.Err == nil && got.Grant.Resource == mine && got.Grant.Holder == a && got.Grant.Token == token
 		})
 		theirs := w.resource()
-		token = acquire(theirs)
-		add(lease.OpRenew, theirs, other, token, "refused as lost: a holds it", code(lease.CodeLost, lease.CodeLapsed))
+		add(lease.OpRenew, theirs, other, acquire(theirs), "refused as lost: a holds it", code(lease.CodeLost, lease.CodeLapsed))
 		done := w.resource()
-		token = acquire(done)
-		add(lease.OpRelease, done, a, token, fmt.Sprintf("released: a holds it under token %d", token), func(got lease.Answer) bool { return got.Err == nil })
+		add(lease.OpRelease, done, a, acquire(done), "released: a holds it", func(got lease.Answer) bool { return got.Err == nil })
 		add(lease.OpAcquire, w.resource(), lease.Holder{}, 0, "refused as invalid: it names no holder", code(lease.CodeInvalid))
 	}
 	if setup != nil {

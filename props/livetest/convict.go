@@ -31,7 +31,13 @@ func convictHistory(h linearizability.History, v linearizability.Verdict, o line
 		v = again
 	}
 	f.What = "no order of the calls explains what they were answered: " + shortly(&small, v.Reason)
-	f.Story = tellHistory(&small)
+	bad := int64(-1)
+	for _, p := range v.Partitions {
+		if p.Result == linearizability.Violated {
+			bad = p.Index
+		}
+	}
+	f.Story = tellHistory(&small, bad)
 	var data bytes.Buffer
 	if err := small.WriteJSON(&data); err == nil {
 		file := kit.NewFile("live", "jsonl", data.Bytes())
@@ -40,9 +46,8 @@ func convictHistory(h linearizability.History, v linearizability.Verdict, o line
 	return f
 }
 
-// tellHistory is a history as a story. The answers of which the last was not
-// explained come last.
-func tellHistory(h *linearizability.History) []string {
+// tellHistory is a history as a story, with the event of index bad marked.
+func tellHistory(h *linearizability.History, bad int64) []string {
 	var lines []line
 	for _, op := range h.Ops() {
 		e := &h.Events[op.Call]
@@ -50,6 +55,9 @@ func tellHistory(h *linearizability.History) []string {
 		if op.Return >= 0 {
 			r := &h.Events[op.Return]
 			l.answer = shortly(h, answeredIn(r)) + fmt.Sprintf(" (%v later)", time.Duration(r.Time-e.Time).Round(time.Microsecond))
+			if r.Index == bad {
+				l.answer += "  ◄"
+			}
 		}
 		lines = append(lines, l)
 	}

@@ -65,8 +65,8 @@ type Options struct {
 	Restart   func(ctx context.Context) error
 	NoRestart string
 	// Delete removes the lease object of a resource as an operator would, behind
-	// the store's back. Nil: the store's own, if it is a [kit.Deleter]; else deletion is
-	// not tested.
+	// the store's back. Nil: the store's own, if it is a [kit.Deleter], which is
+	// also what watchers have to be told of; with neither, deletion is not tested.
 	Delete func(ctx context.Context, resource string) error
 }
 

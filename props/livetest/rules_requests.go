@@ -107,7 +107,7 @@ func (t *trial) malformed() {
 	a, b := t.candidate("a", 0), t.candidate("b", 1)
 	nobody := &candidate{t, lease.Holder{}, 0}
 	refused := func(r answer) {
-		if r.code != lease.CodeInvalid {
+		if t.answered(r); r.code != lease.CodeInvalid {
 			t.convict(model.RuleMalformed, "refused as invalid")
 		}
 	}

@@ -19,7 +19,8 @@ var quick = Options{Options: kit.Options{MinTTL: 100 * time.Millisecond}, TTL: 2
 // server keeps leases by the rules of lease.Record, but for the flaws that it was
 // given. Its processes are its clients: each is a connection.
 type server struct {
-	clk clock.Clock
+	clk       clock.Clock
+	lockDelay time.Duration
 
 	mu      sync.Mutex
 	records map[string]lease.Record
@@ -32,7 +33,7 @@ type server struct {
 	erased  func(lease.Record) (lease.Record, bool)
 	mute    bool // watchers are told nothing
 	mixed   bool // batches are answered in another order
-	errs    func(error) error
+	endless bool // watches do not end with their context
 
 	hints map[string][]chan struct{}
 }
@@ -99,11 +100,7 @@ func (s *server) handle(ctx context.Context, resource string, req lease.Request)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rep := s.locked(resource, req)
-	err := rep.Err(resource)
-	if s.errs != nil && err != nil {
-		err = s.errs(err)
-	}
-	return rep, err
+	return rep, rep.Err(resource)
 }
 
 func (s *server) locked(resource string, req lease.Request) lease.Reply {
@@ -111,7 +108,7 @@ func (s *server) locked(resource string, req lease.Request) lease.Reply {
 	if s.before != nil {
 		s.before(now, &rec, &req)
 	}
-	next, rep := rec.Handle(now, 0, req)
+	next, rep := rec.Handle(now, s.lockDelay, req)
 	if s.after != nil {
 		s.after(req, &rep, &next)
 	}
@@ -160,7 +157,9 @@ func (c connection) Watch(ctx context.Context, resource string) (<-chan struct{}
 				c.s.hints[resource] = append(c.s.hints[resource][:i:i], c.s.hints[resource][i+1:]...)
 			}
 		}
-		close(hints)
+		if !c.s.endless {
+			close(hints)
+		}
 	})
 	return hints, nil
 }

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	raceWriters = 4 // under either token
-	raceWrites  = 25
+	raceWriters = 4   // under either token
+	raceWrites  = 8   // of each before its successor comes, and after
+	raceMost    = 100 // of each, however long the fence takes
 	raceRounds  = 3
 	raceKeys    = 2
 )
@@ -80,9 +81,9 @@ func (s *storage) raceRound() linearizability.History {
 	var wg, fenced sync.WaitGroup
 	var mu sync.Mutex
 	var first error // that is a fault whatever was asked
-	writer := func(n int, token lease.Token) {
+	writer := func(n int, token lease.Token, more func(i int) bool) {
 		kv, rng := kvs[n%len(kvs)], rand.New(rand.NewPCG(uint64(n), uint64(token)))
-		for i := range raceWrites {
+		for i := 0; more(i); i++ {
 			ctx, cancel := context.WithCancel(context.Background())
 			if rng.IntN(20) == 0 { // given up within moments, so that nobody knows what came of it
 				ctx, cancel = context.WithTimeout(context.Background(), time.Duration(rng.IntN(2000))*time.Microsecond)
@@ -101,11 +102,31 @@ func (s *storage) raceRound() linearizability.History {
 			}
 		}
 	}
+	begun, barred := make(chan struct{}, raceWriters*(raceMost+1)), make(chan struct{})
+	var olds sync.WaitGroup
 	for n := range raceWriters {
-		wg.Go(func() { writer(n, old) })
+		after := 0
+		olds.Go(func() {
+			writer(n, old, func(i int) bool {
+				begun <- struct{}{}
+				select {
+				case <-barred:
+					after++
+				default:
+				}
+				return i < raceMost && after <= raceWrites
+			})
+		})
 	}
-	// The successor comes when some of the writes have landed.
-	sleep(s.w.clk, s.w.clk.Now()+2*time.Millisecond)
+	// The successor comes while they write, and they go on until it has fenced.
+	gone := make(chan struct{})
+	wg.Go(func() { olds.Wait(); close(gone) })
+	for range raceWriters * raceWrites {
+		select {
+		case <-begun:
+		case <-gone: // by a fault of one
+		}
+	}
 	token := s.grant()
 	fenced.Go(func() {
 		if s.o.NoFence {
@@ -113,11 +134,19 @@ func (s *storage) raceRound() linearizability.History {
 		} else {
 			kvs[1].Fence(context.Background(), token)
 		}
+		close(barred)
+		// What it reads now it decides by: nothing may change under it.
+		for i := 0; i < 8*raceKeys && !s.o.NoRead; i++ {
+			kvs[1].Read(context.Background(), keys[i%raceKeys])
+			if i%raceKeys == raceKeys-1 {
+				sleep(s.w.clk, s.w.clk.Now()+500*time.Microsecond)
+			}
+		}
 	})
 	for n := range raceWriters {
 		wg.Go(func() {
 			fenced.Wait()
-			writer(raceWriters+n, token)
+			writer(raceWriters+n, token, func(i int) bool { return i < raceWrites })
 		})
 	}
 	wg.Wait()

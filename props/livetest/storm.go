@@ -56,6 +56,14 @@ type contender struct {
 	holder lease.Holder
 	rng    *rand.Rand
 	old    [stormLeases]lease.Token // of its latest tenure of each
+	past   []tenure                 // which were all of them
+}
+
+// tenure is one that there was, or is.
+type tenure struct {
+	lease  int
+	holder lease.Holder
+	token  lease.Token
 }
 
 func (s *storm) contenders() []*contender {
@@ -94,6 +102,7 @@ func (c *contender) acquire(i int) (lease.Grant, error) {
 	g, err := c.store.Acquire(ctx, c.s.leases[i], c.holder, c.s.o.TTL)
 	if err == nil {
 		c.old[i] = g.Token
+		c.past = append(c.past, tenure{i, c.holder, g.Token})
 	}
 	c.s.note(err)
 	return g, err
@@ -121,16 +130,26 @@ func (c *contender) pause(part time.Duration) {
 	sleep(c.s.w.clk, c.s.w.clk.Now()+d/2+time.Duration(c.rng.Int64N(int64(d))))
 }
 
+// late delivers a request of one of its earlier tenures, now and then.
+func (c *contender) late() {
+	if len(c.past) == 0 || c.rng.IntN(2) == 0 {
+		return
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	of := c.past[c.rng.IntN(len(c.past))]
+	if c.rng.IntN(3) == 0 {
+		c.s.note(c.store.Release(ctx, c.s.leases[of.lease], of.holder, of.token))
+		return
+	}
+	_, err := c.store.Renew(ctx, c.s.leases[of.lease], of.holder, of.token, c.s.o.TTL)
+	c.s.note(err)
+}
+
 // campaign is what a candidate does with a lease, once.
 func (c *contender) campaign() {
 	i := c.rng.IntN(stormLeases)
-	if c.old[i] > 0 && c.rng.IntN(6) == 0 { // a request of an earlier tenure, delivered late
-		if c.rng.IntN(2) == 0 {
-			c.renew(i)
-		} else {
-			c.release(i)
-		}
-	}
+	c.late()
 	_, err := c.acquire(i)
 	switch lease.Refusal(err) {
 	case lease.CodeHeld, lease.CodeDelayed:

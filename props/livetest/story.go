@@ -27,9 +27,6 @@ func (t *trial) tell(at time.Duration, asked, answer string) {
 	t.lines = append(t.lines, line{at - t.began, asked, answer, 1})
 }
 
-// note is a step that is no call.
-func (t *trial) note(what string) { t.tell(t.w.clk.Now(), what, "") }
-
 func (t *trial) answers() (n int) {
 	for _, l := range t.lines {
 		if l.answer != "" {

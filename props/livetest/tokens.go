@@ -28,7 +28,7 @@ func (t *trial) afterALapse() {
 func (t *trial) afterDeletions() {
 	a, b := t.candidate("a", 0), t.candidate("b", 1)
 	held := a.mustAcquire(4 * t.ttl)
-	t.delete()
+	t.delete(t.behind)
 	r := a.renew(held.grant.Token, t.ttl)
 	t.want(r.notHeld(), model.RuleDeleteFrees, "refused as lost: it was deleted")
 	next := b.acquire(t.ttl)
@@ -37,22 +37,35 @@ func (t *trial) afterDeletions() {
 	r = a.release(held.grant.Token)
 	t.want(r.notHeld(), model.RuleReleaseHolder, "refused as lost: b holds it under token %d", next.grant.Token)
 	b.mustRelease(next)
-	t.delete()
+	t.delete(t.behind)
 	last := a.acquire(t.ttl)
 	t.want(last.code == lease.CodeGranted, model.RuleDeleteFrees, "granted: nobody holds it")
 	t.want(last.grant.Token > next.grant.Token, model.RuleDeleteCounter, "a token above %d", next.grant.Token)
 }
 
-// delete deletes the lease as an operator would, on record. That there is
-// nothing to delete may be an error.
-func (t *trial) delete() {
-	remove := t.o.Delete
+// behind is how an operator deletes a lease, behind the store's back if there is
+// a way to.
+func (t *trial) behind() func(context.Context, string) error {
+	if t.o.Delete != nil {
+		return t.o.Delete
+	}
+	return t.own()
+}
+
+// own is the store's own way to delete a lease, if there is one.
+func (t *trial) own() func(context.Context, string) error {
+	if d, ok := t.w.process(0).(kit.Deleter); ok {
+		return d.Delete
+	}
+	return t.o.Delete
+}
+
+// delete deletes the lease, on record. That there is nothing to delete may be an
+// error.
+func (t *trial) delete(by func() func(context.Context, string) error) {
+	remove := by()
 	if remove == nil {
-		d, ok := t.w.process(0).(kit.Deleter)
-		if !ok {
-			panic(skipped("there is no way to delete a lease: see Options.Delete"))
-		}
-		remove = d.Delete
+		panic(skipped("there is no way to delete a lease: see Options.Delete"))
 	}
 	at := t.w.clk.Now()
 	c := t.rec.Invoke("delete", keyField(t.lease))

@@ -248,6 +248,13 @@ func (a answer) is(codes ...lease.Code) bool {
 // notHeld is whether a renewal or release was refused.
 func (a answer) notHeld() bool { return a.is(lease.CodeLapsed, lease.CodeLost) }
 
+// answered ends the trial where there was no answer: the outcome is unknown.
+func (t *trial) answered(a answer) {
+	if a.code == lease.CodeNone {
+		panic(unproved(fmt.Sprintf("no answer: %v", a.err)))
+	}
+}
+
 // want is what a correct store answers, if all is in time.
 func (t *trial) want(ok bool, rule model.Rule, format string, args ...any) {
 	if ok {

@@ -221,6 +221,7 @@ func TestEachWrongServerIsConvictedByTheCheckOfItsRule(t *testing.T) {
 		{"watchers of releases are told nothing", "watch/a-release-is-hinted", ruleHints, func(s *server) { s.mute = true }},
 		{"watchers of holders are told nothing", "watch/a-change-of-holder-is-hinted", ruleHints, func(s *server) { s.mute = true }},
 		{"watchers of deletions are told nothing", "watch/a-deletion-is-hinted", ruleHints, func(s *server) { s.mute = true }},
+		{"watches never end", "watch/the-end-of-the-context-ends-the-watch", ruleEnds, func(s *server) { s.endless = true }},
 		{"a batch is answered in another order", "batch/as-single-calls", ruleBatch, func(s *server) { s.mixed = true }},
 		{"who holds it is looked up before, and not in one step", "storm/all-at-once", ruleHistory, checkThenAct},
 		{"a renewal revives what was taken over", "storm/history", ruleHistory, func(s *server) {

@@ -8,10 +8,11 @@
 // # What it cannot give
 //
 // It issues no fencing token: the random value that says whose a lock is does
-// not rise, and to number the grants across servers would take a consensus that the algorithm
-// does without. And that only one holds it rests on time: each server forgets
-// by a wall clock, so one that restarts without its data, or whose clock steps forward,
-// gives its vote twice, and two votes of one server make two majorities.
+// not rise, and to number the grants across servers would take a consensus that
+// the algorithm does without. And that only one holds it rests on time: each
+// server forgets by a wall clock, so one that restarts without its data, or
+// whose clock steps forward, gives its vote twice, and two votes of one server
+// make two majorities.
 //
 // Kleppmann, "How to do distributed locking" (2016), says so; Sanfilippo, "Is
 // Redlock safe?" (2016), answers that clocks need not step, that a server can be
@@ -19,8 +20,8 @@
 // compared and set by the storage fences, too. The first two are promises that
 // operators have to keep and nothing checks. The third orders nobody: a storage
 // that takes the value of whoever comes last takes that of an old leader who
-// comes last. The tests of this package
-// show each on real servers.
+// comes last. The tests of this package show on real servers what a restart, a
+// step of a clock and the lack of a number do.
 package redlock
 
 import (
