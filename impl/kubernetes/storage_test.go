@@ -1,6 +1,8 @@
 package kubernetes_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	core "k8s.io/api/core/v1"
@@ -9,6 +11,8 @@ import (
 	"fencepost/impl/fence"
 	"fencepost/impl/kubernetes"
 	"fencepost/props"
+	"fencepost/props/kit"
+	"fencepost/props/livetest"
 )
 
 func TestStorage(t *testing.T) {
@@ -20,4 +24,74 @@ func TestStorage(t *testing.T) {
 	props.TestLiveStorage(t, func(props.LiveEnv) fence.KV {
 		return kubernetes.NewConfigMap(s.configMaps(t, "default"), "data")
 	}, props.LiveStorageOptions{Restart: s.Restart})
+}
+
+// unconditional updates whatever is there.
+type unconditional struct{ kubernetes.ConfigMaps }
+
+func (u unconditional) Update(ctx context.Context, m *core.ConfigMap, o metav1.UpdateOptions) (*core.ConfigMap, error) {
+	m = m.DeepCopy()
+	m.ResourceVersion = ""
+	return u.ConfigMaps.Update(ctx, m, o)
+}
+
+// forgetful keeps no token.
+type forgetful struct{ kubernetes.ConfigMaps }
+
+func (f forgetful) Update(ctx context.Context, m *core.ConfigMap, o metav1.UpdateOptions) (*core.ConfigMap, error) {
+	m = m.DeepCopy()
+	delete(m.Annotations, kubernetes.TokenAnnotation)
+	return f.ConfigMaps.Update(ctx, m, o)
+}
+
+func TestWrongStoragesAreCaught(t *testing.T) {
+	s := startServer(t)
+	for _, wrong := range []struct {
+		name, object, check string
+		open                func(kubernetes.ConfigMaps) kubernetes.ConfigMaps
+	}{
+		{"an update without the resource version", "unconditional", "race/a-fence-in-the-middle", func(c kubernetes.ConfigMaps) kubernetes.ConfigMaps { return unconditional{c} }},
+		{"the token is not kept", "forgetful", "rules/stale-is-refused", func(c kubernetes.ConfigMaps) kubernetes.ConfigMaps { return forgetful{c} }},
+	} {
+		t.Run(wrong.name, func(t *testing.T) {
+			client := s.configMaps(t, "default")
+			if _, err := client.Create(t.Context(), &core.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: wrong.object}}, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			checks := livetest.StorageChecks(func(props.LiveEnv) fence.KV {
+				return kubernetes.NewConfigMap(wrong.open(client), wrong.object)
+			}, livetest.StorageOptions{})
+			i := slices.IndexFunc(checks, func(c kit.Check) bool { return c.Name == wrong.check })
+			if i < 0 {
+				t.Fatalf("there is no check %s", wrong.check)
+			}
+			out := checks[i].Run()
+			if out.Failure == nil {
+				t.Fatalf("%s did not catch it: %+v", wrong.check, out)
+			}
+			t.Logf("caught: %v", out.Failure)
+		})
+	}
+}
+
+// A leader of the past does not write again what an operator has deleted.
+func TestWriteDoesNotCreate(t *testing.T) {
+	s := startServer(t)
+	client := s.configMaps(t, "default")
+	c := kubernetes.NewConfigMap(client, "data")
+	if err := c.Fence(t.Context(), 7); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(t.Context(), 7, "x", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Delete(t.Context(), "data", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write(t.Context(), 7, "x", "2"); err == nil {
+		t.Error("written after the object was deleted")
+	}
+	if v, ok, err := c.Read(t.Context(), "x"); ok || err != nil {
+		t.Errorf("read %q, %v, %v; want nothing there", v, ok, err)
+	}
 }
