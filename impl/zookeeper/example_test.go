@@ -120,9 +120,8 @@ func guarded(ctx context.Context, store *zookeeper.Store, conn *zk.Conn, mine, n
 	return nil
 }
 
-// The examples run against a server of the test's own.
-func TestExamples(t *testing.T) {
-	s := serve(t)
+// The examples run against a real server.
+func testExamples(t *testing.T, s *server) {
 	if err := singleton(t.Context(), []string{s.address}); err != nil {
 		t.Error(err)
 	}

@@ -24,13 +24,13 @@ func (s *server) promises() props.LiveOptions {
 			Late:   2 * tick,
 			Shared: true,
 		},
-		TTL:     time.Second,
+		TTL:     2 * time.Second,
+		Latency: time.Second,
 		Restart: s.Restart,
 	}
 }
 
-func TestLive(t *testing.T) {
-	s := serve(t)
+func testLive(t *testing.T, s *server) {
 	props.TestLiveStore(t, func(env props.LiveEnv) lease.Store {
 		store, err := zookeeper.Open(zookeeper.Options{Servers: []string{s.address}, Logger: env.Logger})
 		if err != nil {

@@ -94,9 +94,44 @@ func (s *Store) beat(ctx context.Context, p *pulse) error {
 	// A multi is agreed upon by a majority, also when it changes nothing. A sync
 	// and a read would do for a leader that has been deposed and does not know:
 	// its successor counts the session from an earlier instant.
-	_, err = conn.Multi(ctx, &zk.CheckVersionRequest{Path: p.tenure, Version: 0}, &zk.CheckVersionRequest{Path: p.path, Version: -1})
+	_, err = s.multi(ctx, conn, &zk.CheckVersionRequest{Path: p.tenure, Version: 0}, &zk.CheckVersionRequest{Path: p.path, Version: -1})
 	return err
 }
+
+// multi makes ops in the session of conn. A server breaks the connection of a
+// session that has ended, and what becomes of the multi goes untold: the error
+// then is an *overError. After any error that is no refusal conn is closed.
+func (s *Store) multi(ctx context.Context, conn *session.Conn, ops ...any) ([]zk.Stat, error) {
+	stats, err := conn.Multi(ctx, ops...)
+	if _, refused := errors.AsType[*session.MultiError](err); err == nil || refused {
+		return stats, err
+	}
+	conn.Close()
+	if ctx.Err() != nil || errors.Is(err, zk.ErrSessionExpired) {
+		return nil, err
+	}
+	again, attachErr := s.dialer.Attach(ctx, conn.Session)
+	switch {
+	case attachErr == nil:
+		again.Close()
+	case errors.Is(attachErr, zk.ErrSessionExpired):
+		return nil, &overError{timeout: conn.Timeout, err: err}
+	}
+	return nil, err
+}
+
+// overError says that a session has ended, and that it is not known what was
+// made in it before. Nothing will be any more.
+type overError struct {
+	timeout time.Duration
+	err     error
+}
+
+func (e *overError) Error() string {
+	return fmt.Sprintf("the session, of %v, ended during the call: %v; ask for a longer TTL if that happens often", e.timeout, e.err)
+}
+
+func (e *overError) Unwrap() []error { return []error{zk.ErrSessionExpired, e.err} }
 
 // join adds a pulse to a tenure that another one keeps at that very moment.
 func (s *Store) join(ctx context.Context, key tenureKey, timeout time.Duration, op lease.Op) error {
@@ -120,7 +155,7 @@ func (s *Store) join(ctx context.Context, key tenureKey, timeout time.Duration, 
 			}
 		}
 		p := newPulse(seen.path, timeout, conn.Session)
-		_, err = conn.Multi(ctx,
+		_, err = s.multi(ctx, conn,
 			&zk.CheckVersionRequest{Path: seen.path, Version: 0},
 			&zk.CheckVersionRequest{Path: seen.path + "/" + seen.lasting(), Version: -1},
 			&zk.CreateRequest{Path: p.path, Acl: s.opts.ACL, Flags: zk.FlagEphemeral})
@@ -130,6 +165,8 @@ func (s *Store) join(ctx context.Context, key tenureKey, timeout time.Duration, 
 			conn.Close()
 			conn = nil
 			return nil
+		case errors.Is(err, zk.ErrSessionExpired):
+			conn = nil // and so is its pulse, if it was made
 		case !conflict(err):
 			conn.Close()
 			conn = nil

@@ -18,11 +18,47 @@ import (
 
 // tick is the unit in which the server under test counts sessions down: a
 // session lasts two of them at least, and up to one more than it should.
-const tick = 50 * time.Millisecond
+// It is that long because a call on a busy machine takes some hundred
+// milliseconds, which are to be little of any session.
+const tick = 200 * time.Millisecond
 
 type server struct {
 	*daemon.Daemon
 	address string
+}
+
+// One server is enough for all that is not about an ensemble: each test has
+// resources and paths of its own. Those which tamper with it come last.
+func TestOnOneServer(t *testing.T) {
+	s := serve(t)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *server)
+	}{
+		{"Examples", testExamples},
+		{"TheTokenIsTheCzxidOfTheTenure", testTheTokenIsTheCzxidOfTheTenure},
+		{"ADeletionFreesTheLeaseAndKeepsTheCount", testADeletionFreesTheLeaseAndKeepsTheCount},
+		{"ALapseIsToldFromALoss", testALapseIsToldFromALoss},
+		{"ARenewalWithAnotherTTLNeverShortens", testARenewalWithAnotherTTLNeverShortens},
+		{"ATTLThatNoSessionCanLastIsInvalid", testATTLThatNoSessionCanLastIsInvalid},
+		{"AnyTextNamesAResource", testAnyTextNamesAResource},
+		{"ClosingTheStoreEndsNoTenure", testClosingTheStoreEndsNoTenure},
+		{"AnAttemptWhoseSessionEndedBeforeItIsMadeAgain", testAnAttemptWhoseSessionEndedBeforeItIsMadeAgain},
+		{"AGrantWhoseSessionEndedUntoldIsUnknown", testAGrantWhoseSessionEndedUntoldIsUnknown},
+		{"ARenewalWhoseSessionEndedUnderItIsRefused", testARenewalWhoseSessionEndedUnderItIsRefused},
+		{"StorageRefusesWhatIsLowerThanTheHighestToken", testStorageRefusesWhatIsLowerThanTheHighestToken},
+		{"ChecksStopTheLeadersOwnMulti", testChecksStopTheLeadersOwnMulti},
+		{"LiveChecksCatchWrongStores", testLiveChecksCatchWrongStores},
+		{"CallsAndCloseEndWhileTheServerHangs", testCallsAndCloseEndWhileTheServerHangs},
+		{"LiveStorage", testLiveStorage},
+		{"Live", testLive},
+	} {
+		if !t.Run(test.name, func(t *testing.T) { test.run(t, s) }) {
+			if err := s.answers(t.Context()); err != nil {
+				t.Fatalf("the server answers no more: %v", err)
+			}
+		}
+	}
 }
 
 // serve starts a ZooKeeper server of the test's own.
@@ -84,7 +120,7 @@ func prepare(t testing.TB, main string, id int, more string) *server {
 	started := false
 	s.Daemon = daemon.Start(t, daemon.Spec{
 		Command: []string{java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-			"-cp", filepath.Dir(jar) + "/*:/etc/zookeeper/conf", main, config},
+			"-cp", jar + ":" + filepath.Join(filepath.Dir(jar), "slf4j-nop.jar"), main, config},
 		Dir:  dir,
 		User: user,
 		Ready: func(ctx context.Context) error {

@@ -20,8 +20,11 @@ import (
 type shared struct {
 	zk     *zk.Conn
 	events <-chan zk.Event
-	ended  context.Context // once the store is closed
+	clock  clock.Clock
+	ended  context.Context // once the store is to close: nothing new is begun
 	end    context.CancelFunc
+	cut    context.CancelFunc // of the connection that there is
+	gone   chan struct{}      // closed once all has ended
 
 	mu     sync.Mutex
 	closed bool
@@ -32,32 +35,38 @@ type shared struct {
 // notice that a server has fallen silent.
 const sharedTimeout = 3 * time.Second
 
+// farewell is how long the end of a store waits for a server to take leave, and
+// then again for what has been cut off to end.
+const farewell = time.Second
+
 var errClosed = errors.New("the store is closed")
 
 func connect(o Options) (*shared, error) {
 	if !strings.HasPrefix(o.Root, "/") || strings.HasSuffix(o.Root, "/") {
 		return nil, fmt.Errorf("root %q is no path of a node below the topmost", o.Root)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	h := &hosts{clock: o.Clock, done: ctx.Done()}
+	ended, end := context.WithCancel(context.Background())
+	uncut, cut := context.WithCancel(context.Background())
+	h := &hosts{clock: o.Clock, done: ended.Done()}
 	dial := func(network, address string, timeout time.Duration) (net.Conn, error) {
-		dialing, cancel := context.WithTimeout(ctx, timeout)
+		dialing, cancel := context.WithTimeout(ended, timeout)
 		defer cancel()
 		conn, err := o.Dial(dialing, network, address)
 		if err != nil {
 			return nil, err
 		}
-		c := &impatient{Conn: conn}
-		c.uncut = context.AfterFunc(ctx, func() { conn.Close() })
+		c := &impatient{Conn: conn, logger: o.Logger}
+		c.uncut = context.AfterFunc(uncut, func() { conn.Close() })
 		return c, nil
 	}
 	conn, events, err := zk.Connect(o.Servers, sharedTimeout,
 		zk.WithHostProvider(h), zk.WithDialer(dial), zk.WithLogInfo(false), zk.WithLogger(logger{o.Logger}))
 	if err != nil {
-		cancel()
+		end()
+		cut()
 		return nil, err
 	}
-	c := &shared{zk: conn, events: events, ended: ctx, end: cancel}
+	c := &shared{zk: conn, events: events, clock: o.Clock, ended: ended, end: end, cut: cut, gone: make(chan struct{})}
 	for _, a := range o.Auth {
 		// It is kept for whenever there is a connection.
 		c.start(func() {
@@ -69,15 +78,41 @@ func connect(o Options) (*shared, error) {
 	return c, nil
 }
 
+// close ends all, and waits for that, twice the time of a farewell at most. What
+// runs on after that waits for a Dial of the caller's, or a connection's Close,
+// which has not returned, or for the library, which takes leave for three seconds
+// where it has too much to send.
 func (c *shared) close() {
 	c.mu.Lock()
+	first := !c.closed
 	c.closed = true
 	c.mu.Unlock()
-	c.zk.Close() // while it has a connection to say farewell on
 	c.end()
-	for range c.events {
+	if first {
+		go c.leave()
+	}
+	c.await()
+	c.cut()
+	c.await()
+}
+
+func (c *shared) leave() {
+	defer close(c.gone)
+	c.zk.Close() // while it has a connection to say farewell on
+	c.cut()
+	for range c.events { // until the library's loop ends
 	}
 	c.calls.Wait()
+}
+
+// await waits until all has ended, or for the time of a farewell.
+func (c *shared) await() {
+	t := c.clock.Timer(c.clock.Now() + farewell)
+	defer t.Stop()
+	select {
+	case <-c.gone:
+	case <-t.C():
+	}
 }
 
 // start runs f on a goroutine that close waits for, unless that was before.
@@ -241,7 +276,21 @@ func (h *hosts) Connected() {
 // answer, which a server that is just starting may never give.
 type impatient struct {
 	net.Conn
-	uncut func() bool // it is cut when the store is closed, unless this comes first
+	logger *slog.Logger
+	uncut  func() bool // it is cut when the store is closed, unless this comes first
+}
+
+// Write breaks the connection where it fails, and leaves it to whoever reads to
+// find out. Told of it, the library (v1.0.4) answers the request that was sent,
+// and answers it again when the connection has ended; one that came while it was
+// being closed has an answer already, and there is room for two: its loop hangs
+// for ever.
+func (c *impatient) Write(b []byte) (int, error) {
+	if _, err := c.Conn.Write(b); err != nil {
+		c.logger.Debug("connection broken", "err", err)
+		c.Conn.Close()
+	}
+	return len(b), nil
 }
 
 func (c *impatient) SetReadDeadline(t time.Time) error {

@@ -46,6 +46,7 @@ func decodeRecord(path string, data []byte) (tenure string, holder lease.Holder,
 type sight struct {
 	exists  bool
 	version int32 // of the record
+	set     int64 // the zxid of the last change of the record
 	holder  lease.Holder
 	path    string // of the latest tenure's node; none where somebody has removed it
 	token   lease.Token
@@ -106,7 +107,7 @@ func (s *Store) look(ctx context.Context, resource string) (sight, error) {
 		} else if err != nil {
 			return sight{}, err
 		}
-		seen := sight{exists: true, version: record.stat.Version}
+		seen := sight{exists: true, version: record.stat.Version, set: record.stat.Mzxid}
 		tenure, holder, err := decodeRecord(path, record.data)
 		if err != nil {
 			return sight{}, err

@@ -13,8 +13,7 @@ import (
 	"fencepost/props"
 )
 
-func TestLiveStorage(t *testing.T) {
-	s := serve(t)
+func testLiveStorage(t *testing.T, s *server) {
 	props.TestLiveStorage(t, func(env props.LiveEnv) fence.KV {
 		store, err := zookeeper.Open(zookeeper.Options{Servers: []string{s.address}, Logger: env.Logger})
 		if err != nil {
@@ -32,8 +31,7 @@ type storage struct {
 
 func (s storage) Close() { s.store.Close() }
 
-func TestStorageRefusesWhatIsLowerThanTheHighestToken(t *testing.T) {
-	s := serve(t)
+func testStorageRefusesWhatIsLowerThanTheHighestToken(t *testing.T, s *server) {
 	ctx := t.Context()
 	one, two := s.open(t).Storage("/data/shard-1"), s.open(t).Storage("/data/shard-1")
 	if err := one.Write(ctx, 33, "x", "1"); err != nil {
@@ -68,29 +66,28 @@ func TestStorageRefusesWhatIsLowerThanTheHighestToken(t *testing.T) {
 }
 
 // A leader's own multi carries a check, and lands nothing once that fails.
-func TestChecksStopTheLeadersOwnMulti(t *testing.T) {
-	s := serve(t)
+func testChecksStopTheLeadersOwnMulti(t *testing.T, s *server) {
 	store, conn := s.open(t), s.dial(t)
 	ctx := t.Context()
 	write := func(check *zk.CheckVersionRequest) error {
-		_, err := conn.Multi(check, &zk.CreateRequest{Path: "/note-", Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagSequence})
+		_, err := conn.Multi(check, &zk.CreateRequest{Path: "/checked-", Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagSequence})
 		return err
 	}
 	acquire := func(h lease.Holder) lease.Token {
-		g, err := store.Acquire(ctx, "x", h, 10*time.Second)
+		g, err := store.Acquire(ctx, "checked", h, 10*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return g.Token
 	}
 	release := func(h lease.Holder, token lease.Token) {
-		if err := store.Release(ctx, "x", h, token); err != nil {
+		if err := store.Release(ctx, "checked", h, token); err != nil {
 			t.Fatal(err)
 		}
 	}
-	highest := store.Storage("/data/x")
+	highest := store.Storage("/data/checked")
 	checks := func(token lease.Token) (byLease, bySeen *zk.CheckVersionRequest) {
-		byLease, err1 := store.Check(ctx, "x", token)
+		byLease, err1 := store.Check(ctx, "checked", token)
 		bySeen, err2 := highest.Check(ctx, token)
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
@@ -120,7 +117,7 @@ func TestChecksStopTheLeadersOwnMulti(t *testing.T) {
 		t.Errorf("after the barrier: %v", err)
 	}
 	for _, token := range []lease.Token{0, first, second + 1} {
-		if _, err := store.Check(ctx, "x", token); !errors.Is(err, fence.ErrStale) {
+		if _, err := store.Check(ctx, "checked", token); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("check of token %d: %v", token, err)
 		}
 	}

@@ -29,7 +29,8 @@ type Options struct {
 	ACL []zk.ACL
 	// Auth are the credentials that each session shows.
 	Auth []Auth
-	// Dial connects to a server, with TLS for example. Default: plain TCP.
+	// Dial connects to a server, with TLS for example. It must return when its
+	// context ends. Default: plain TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Patience is how long one server may take to take up a session, which a
 	// majority must agree on, before the next is tried. Default two seconds.
@@ -101,7 +102,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Close ends the store: its connection, what it watches, and whatever call still
-// waits. It returns once all of it has ended, within about two seconds.
+// waits. It returns once all of it has ended, within two seconds by
+// [Options.Clock] whatever the servers do.
 func (s *Store) Close() { s.conn.close() }
 
 // Acquire implements [lease.Store]. A TTL below the servers' minSessionTimeout
@@ -201,8 +203,16 @@ func (s *Store) acquire(ctx context.Context, resource string, holder lease.Holde
 			conn.End(ctx)
 		}
 	}()
+	var tried sight // where a session ended under an attempt
+	var unknown error
 	for {
 		seen, err := s.look(ctx, resource)
+		if err == nil && unknown != nil && seen.set != tried.set {
+			// The attempt may be what has set it, and somebody may have seen a
+			// tenure that ended at once.
+			return 0, unknown
+		}
+		unknown = nil
 		switch {
 		case err != nil:
 			return 0, err
@@ -228,7 +238,8 @@ func (s *Store) acquire(ctx context.Context, resource string, holder lease.Holde
 		tenure := s.record(resource) + "/" + tenurePrefix + rand.Text()
 		p := newPulse(tenure, timeout, conn.Session)
 		ops, at := s.takeOver(seen, resource, holder, p)
-		stats, err := conn.Multi(ctx, ops...)
+		stats, err := s.multi(ctx, conn, ops...)
+		over, isOver := errors.AsType[*overError](err)
 		switch {
 		case err == nil:
 			token := lease.Token(stats[at].Mzxid)
@@ -240,6 +251,12 @@ func (s *Store) acquire(ctx context.Context, resource string, holder lease.Holde
 			if err := s.conn.makeAll(ctx, s.opts.Root, s.opts.ACL); err != nil {
 				return 0, err
 			}
+		case isOver:
+			// Each attempt that takes effect sets the record: whether this one has
+			// can be seen, and nothing of it is still on its way.
+			tried, unknown, conn = seen, over, nil
+		case errors.Is(err, zk.ErrSessionExpired):
+			conn = nil // nothing was made
 		case !conflict(err):
 			// It may have taken effect: the session must not be ended.
 			conn.Close()

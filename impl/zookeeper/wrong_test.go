@@ -20,8 +20,7 @@ import (
 
 // What is commonly done wrong on ZooKeeper is convicted by the check that is
 // named here.
-func TestLiveChecksCatchWrongStores(t *testing.T) {
-	s := serve(t)
+func testLiveChecksCatchWrongStores(t *testing.T, s *server) {
 	conn := s.dial(t)
 	for _, test := range []struct {
 		name  string
