@@ -128,7 +128,7 @@ type overError struct {
 }
 
 func (e *overError) Error() string {
-	return fmt.Sprintf("the session, of %v, ended during the call: %v; ask for a longer TTL if that happens often", e.timeout, e.err)
+	return fmt.Sprintf("the session, of %v, ended during the call (%v), and whether a tenure began before is not known: ask for a longer TTL if that happens often", e.timeout, e.err)
 }
 
 func (e *overError) Unwrap() []error { return []error{zk.ErrSessionExpired, e.err} }
