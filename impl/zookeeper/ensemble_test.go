@@ -17,7 +17,7 @@ import (
 // whole TTL all the same; beside it a session that is renewed by a write on a
 // connection that stays, as client libraries do, is not.
 func TestARenewalOutlivesTheServerThatTookIt(t *testing.T) {
-	const ttl, renewAfter, attempts = 4 * time.Second, 3 * time.Second, 6
+	const ttl, renewAfter = 4 * time.Second, 3 * time.Second
 	servers := ensemble(t, time.Second)
 	follower, leader := servers[0], servers[2]
 	other, conn := leader.open(t), leader.dial(t)
