@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fencepost/impl/nats"
 	"fencepost/props"
 )
 
@@ -32,9 +33,11 @@ func (c *cluster) leader(ctx context.Context) (int, error) {
 func TestStoreOnThreeServers(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3)
+	// The three have one clock.
+	offset := time.Millisecond
 	o := promises()
-	o.Late = time.Second // the default of ClockOffset
-	props.TestLiveStore(t, opener(c.url()), props.LiveOptions{
+	o.Late = offset
+	props.TestLiveStore(t, opener(c.url(), nats.Options{ClockOffset: offset}), props.LiveOptions{
 		Options: o,
 		Latency: time.Second,
 		Restart: func(ctx context.Context) error {

@@ -28,9 +28,9 @@ func open(env props.LiveEnv, url string) jetstream.JetStream {
 	return js
 }
 
-func opener(url string) func(props.LiveEnv) lease.Store {
+func opener(url string, opts nats.Options) func(props.LiveEnv) lease.Store {
 	return func(env props.LiveEnv) lease.Store {
-		s, err := nats.New(env.Context, open(env, url), leases, nats.Options{})
+		s, err := nats.New(env.Context, open(env, url), leases, opts)
 		if err != nil {
 			env.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func deleter(t *testing.T, url string) func(context.Context, string) error {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 1)
-	props.TestLiveStore(t, opener(c.url()), props.LiveOptions{
+	props.TestLiveStore(t, opener(c.url(), nats.Options{}), props.LiveOptions{
 		Options: promises(),
 		Restart: func(ctx context.Context) error { return c.restart(ctx, 0) },
 		Delete:  deleter(t, c.url()),

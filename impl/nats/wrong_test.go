@@ -106,7 +106,7 @@ func TestWrongStoresAreCaught(t *testing.T) {
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
 			t.Parallel()
-			right := opener(c.url())
+			right := opener(c.url(), nats.Options{})
 			open := func(env props.LiveEnv) lease.Store { return wrong.make(plain{right(env), open(env, c.url())}) }
 			o := livetest.Options{Options: promises()}
 			o.Granularity, o.MinTTL = time.Second, time.Second
