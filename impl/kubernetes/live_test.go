@@ -93,6 +93,7 @@ func TestStore(t *testing.T) {
 		return f.add(e.Context, mustStore(t, s.leases(t, "default"), kubernetes.Options{}))
 	}, props.LiveOptions{
 		Options: promises(),
+		Latency: time.Second, // the server and its etcd share the machine with all that asks them
 		Restart: s.Restart,
 		Delete: func(ctx context.Context, resource string) error {
 			return leases.Delete(ctx, kubernetes.ObjectName(resource), metav1.DeleteOptions{})

