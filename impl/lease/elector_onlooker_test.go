@@ -33,7 +33,6 @@ type onlooker struct {
 	mu       sync.Mutex
 	nodes    []*onlooked
 	entries  map[Token]int
-	at       time.Duration // of the last pass of look
 	breached map[string]string
 	seen     map[string]bool
 	trace    []string

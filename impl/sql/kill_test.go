@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ type victim struct {
 	stdin io.Closer
 	said  bytes.Buffer // whole once ended is closed
 	ended chan struct{}
+	spoke atomic.Bool // it has asked for the lease
 }
 
 // run is one database, its candidates, and what they have said.
@@ -88,6 +90,7 @@ func (v *victim) listen(out io.Reader, j *journal) {
 		if json.Unmarshal(line, &e) != nil || e.Process == nil {
 			continue // the first line; whether all can be read is seen at the end
 		}
+		v.spoke.Store(true)
 		if e.Type == "invoke" {
 			calls[*e.Process] = e
 			continue
@@ -152,6 +155,11 @@ func (r *run) round(rng *rand.Rand, what kills, candidates int, verify func(ack)
 	}
 	began := clock.Boot().Now()
 	before, err := r.j.await(patience, "write before the kill", func(acks []ack) (ack, bool) {
+		for _, v := range r.living {
+			if !v.spoke.Load() { // nobody is killed before it has begun
+				return ack{}, false
+			}
+		}
 		if len(acks) == 0 || acks[len(acks)-1].at < began {
 			return ack{}, false
 		}
