@@ -154,7 +154,8 @@ func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder,
 }
 
 // Release ends holder's tenure under token; its refusals are those of
-// [Store.Renew].
+// [Store.Renew]. The etcd lease is revoked, or, where the resource is watched by the
+// same Store, left to end by itself.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
 	if holder.IsZero() || token == 0 {
 		return &lease.InvalidError{Resource: resource, Op: lease.OpRelease}
@@ -175,6 +176,10 @@ func (s *Store) Release(ctx context.Context, resource string, holder lease.Holde
 			return failed(lease.OpRelease, resource, err)
 		}
 		return st.refuse(resource, holder, token)
+	}
+	if _, watched := s.reserve.wanted(resource); watched {
+		// Somebody may be waiting, whose write a revocation would hold up.
+		return nil
 	}
 	if was := resp.Responses[0].GetResponseDeleteRange().GetPrevKvs(); len(was) == 1 {
 		s.discard(ctx, clientv3.LeaseID(was[0].Lease))
