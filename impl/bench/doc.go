@@ -29,6 +29,13 @@
 // other leads. For these eight resources of each library are killed at once and
 // at random moments of their period of renewals.
 //
+// What to expect. Once the release is written, who waits in etcd's Election leads
+// after a read: its place in the queue was written beforehand, and leads whether or
+// not anybody is there to know. The Elector's acquire is decided when it is made,
+// so its successor has one write to etcd's log to wait for. After a kill that does
+// not show beside the TTL; but the session of concurrency renews less often than
+// the Elector, so that less of the TTL is left when it dies.
+//
 // Two believers are two intervals of lead of one resource that overlap; that of
 // a killed process ends when the kill has returned.
 //
