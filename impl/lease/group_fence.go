@@ -87,9 +87,9 @@ func (k *keeper) fenced(c *fenceCall) {
 	if !known || m.index < 0 {
 		return
 	}
-	why := ErrRefused
+	why := ErrBarrier
 	if c.err != nil {
-		why = &refusal{c.err}
+		why = &refusal{ErrBarrier, c.err}
 	}
 	k.queue(m, m.client.Receive(now, rep))
 	k.settle(m, now, why)

@@ -321,11 +321,14 @@ func (e *Elector) do(ctx context.Context, f Fencer, req Request) (g Grant, err e
 
 // examine says what keeps everybody from leading under g, the answer to req.
 func (c Config) examine(resource string, req Request, g Grant) error {
+	given := g.Resource
 	bad := func(format string, args ...any) error {
-		g.Resource = resource // for the message; whatever the store put there
+		g.Resource = resource // who was asked for, for the message
 		return &GrantError{Grant: g, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch window := c.Window(g.TTL); {
+	case given != resource:
+		return bad("it is for lease %q; let the store answer each request with its own grant", given)
 	case g.Holder != req.Holder:
 		return bad("it was asked for by %q; let the store echo that", req.Holder)
 	case g.Token == 0:
