@@ -14,7 +14,7 @@ func TestAHintIsFollowedAtOnce(t *testing.T) {
 	c := newClient(t, tenSeconds, 0)
 	diff(t, "first attempt", c.Tick(0).Store.Op, OpAcquire)
 	diff(t, "before the retry", c.Tick(500*ms).Store.Op, OpNone)
-	hinted := hint(c, 500 * ms)
+	hinted := hint(c, 500*ms)
 	diff(t, "hinted", hinted.Store, Request{Op: OpAcquire, Holder: alice, TTL: 10 * sec, Sent: 500 * ms})
 	diff(t, "the next one counts from there", c.State().NextSend, 1500*ms)
 	c.Receive(600*ms, granted(hinted.Store, 7, 10*sec))

@@ -266,7 +266,7 @@ func TestRivalGroupsAreCaughtAtWhatIsPlanted(t *testing.T) {
 			rivalry{answers: func(calls []Call, answers []Answer, lost bool) {
 				for i, c := range calls {
 					if c.Op == OpRenew && answers[i].Err == errLost {
-						answers[i] = Answer{Grant: Grant{Holder: c.Holder, Token: c.Token, TTL: c.TTL}}
+						answers[i] = Answer{Grant: Grant{Resource: c.Resource, Holder: c.Holder, Token: c.Token, TTL: c.TTL}}
 					}
 				}
 			}},
