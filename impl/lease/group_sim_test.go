@@ -272,9 +272,10 @@ func TestRivalGroupsAreCaughtAtWhatIsPlanted(t *testing.T) {
 			}},
 			[]string{ruleBelievers, ruleOwnership},
 		},
-		"the answers of a batch out of order": {
+		"the tokens of a batch out of order": {
 			rivalry{answers: func(calls []Call, answers []Answer, lost bool) {
-				answers[0], answers[len(answers)-1] = answers[len(answers)-1], answers[0]
+				first, last := &answers[0].Grant, &answers[len(answers)-1].Grant
+				first.Token, last.Token = last.Token, first.Token
 			}},
 			[]string{ruleOwnership, ruleTokens, ruleBelievers},
 		},
