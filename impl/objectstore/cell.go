@@ -62,7 +62,7 @@ func (b bucket) get(ctx context.Context, key string) (body []byte, etag string, 
 //
 // The request is sent once: a copy sent by the SDK on its own account would be
 // refused because of the first, and deny a write that took effect. Proxies may
-// copy it all the same, so a conflict is to be looked into; see [mine].
+// copy it all the same, so a conflict is to be looked into.
 func (b bucket) put(ctx context.Context, key string, body []byte, etag string) (string, error) {
 	in := &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: bytes.NewReader(body), ContentType: aws.String("application/json")}
 	if etag == "" {

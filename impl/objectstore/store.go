@@ -21,8 +21,8 @@ type Options struct {
 	// challenges it: rate over rate is at least 1-MaxDriftRate. In (0, 1/2].
 	// A challenger waits for TTL/(1-MaxDriftRate). Default 0.01.
 	MaxDriftRate float64
-	// LockDelay is how long after a lapse was written down, not after a release,
-	// nobody is granted the lease. Default 0.
+	// LockDelay is how long after a lapse, or after when another process wrote it down,
+	// and not after a release, nobody is granted the lease. Default 0.
 	LockDelay time.Duration
 	// FirstToken is what the first tenure of a lease without an object gets.
 	// Default 1. Where objects were lost, set it above every token that a storage
@@ -207,6 +207,9 @@ func (s *Store) change(ctx context.Context, what, resource string, decide func(l
 		}
 		if err != nil {
 			return nil, fmt.Errorf("lease %q: %s: outcome unknown: %w", resource, what, err)
+		}
+		if next.Status == lease.Lapsed {
+			after.since = next.Expires // its lock delay counts from the lapse
 		}
 		s.sights.saw(resource, after, asked)
 		return refused, nil
