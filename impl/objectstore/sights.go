@@ -33,6 +33,8 @@ func (s sight) record(driftRate float64) lease.Record {
 
 // sights are what one process has seen of each lease. Safe for concurrent use.
 type sights struct {
+	driftRate float64
+
 	mu    sync.Mutex
 	count uint64
 	known map[string]sight // by resource
@@ -69,6 +71,10 @@ func (m *sights) saw(resource string, s sight, asked uint64) (sight, bool) {
 			return before, true
 		case s.Token < before.Token || s.etag == "":
 			return before, false
+		case s.Status == lease.Lapsed && before.Status == lease.Running && s.seq == before.seq+1 && s.Token == before.Token:
+			// Nothing came between, so that it lapsed when it should have: the lock
+			// delay counts from then, not from when that was written down.
+			s.since = min(s.since, before.record(m.driftRate).Expires)
 		}
 	}
 	if s.etag == "" {

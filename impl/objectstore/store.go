@@ -67,7 +67,7 @@ func New(objects Objects, bucketName string, opts Options) (*Store, error) {
 	if opts.Clock == nil {
 		opts.Clock = clock.Boot()
 	}
-	return &Store{bucket: bucket{objects, bucketName}, opts: opts}, nil
+	return &Store{bucket: bucket{objects, bucketName}, opts: opts, sights: sights{driftRate: opts.MaxDriftRate}}, nil
 }
 
 // Key is that of the object that keeps resource.
@@ -207,9 +207,6 @@ func (s *Store) change(ctx context.Context, what, resource string, decide func(l
 		}
 		if err != nil {
 			return nil, fmt.Errorf("lease %q: %s: outcome unknown: %w", resource, what, err)
-		}
-		if next.Status == lease.Lapsed {
-			after.since = next.Expires // its lock delay counts from the lapse
 		}
 		s.sights.saw(resource, after, asked)
 		return refused, nil

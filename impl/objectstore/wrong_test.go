@@ -111,7 +111,7 @@ func TestWrongStoresAreCaught(t *testing.T) {
 		{"a release of whoever holds it", "rules/release-by-another-is-refused", func(int64) lease.Store {
 			return forcing{mustStore(t, s.client(), objectstore.Options{})}
 		}},
-		{"a token drawn before the acquire", "rules/acquire-again-is-a-retry", func(int64) lease.Store {
+		{"a token drawn before the acquire", "rules/acquire-again-keeps-the-token", func(int64) lease.Store {
 			return drawing{mustStore(t, s.client(), objectstore.Options{}), &counter, &tokens}
 		}},
 		{"Last-Modified judged on a clock ahead", "rules/acquire-held-is-refused", func(n int64) lease.Store {
