@@ -105,10 +105,10 @@ func TestWrongStoresAreCaught(t *testing.T) {
 		name, check string
 		open        func(n int64) lease.Store
 	}{
-		{"a PUT without condition after a GET", "storm", func(int64) lease.Store {
+		{"a PUT without condition after a GET", "storm/all-at-once", func(int64) lease.Store {
 			return mustStore(t, unconditional{s.client()}, objectstore.Options{})
 		}},
-		{"a release of whoever holds it", "rules/release-by-another-is-refused", func(int64) lease.Store {
+		{"a release of whoever holds it", "rules/release-only-by-the-holder", func(int64) lease.Store {
 			return forcing{mustStore(t, s.client(), objectstore.Options{})}
 		}},
 		{"a token drawn before the acquire", "rules/acquire-again-keeps-the-token", func(int64) lease.Store {
