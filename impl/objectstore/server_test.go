@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,6 +26,7 @@ type server struct {
 	closeIt func() error
 	http    *http.Server
 	done    chan struct{}
+	calls   sync.RWMutex // read-held by each request while the file must stay open
 }
 
 func startServer(t testing.TB) *server {
@@ -53,7 +55,12 @@ func (s *server) start(fresh bool) error {
 		return err
 	}
 	s.addr, s.closeIt, s.done = l.Addr().String(), db.Close, make(chan struct{})
-	s.http = &http.Server{Handler: gofakes3.New(backend).Server()}
+	handler := gofakes3.New(backend).Server()
+	s.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.calls.RLock()
+		defer s.calls.RUnlock()
+		handler.ServeHTTP(w, r)
+	})}
 	go func() {
 		defer close(s.done)
 		s.http.Serve(l) // until stop closes it
@@ -65,6 +72,8 @@ func (s *server) start(fresh bool) error {
 func (s *server) stop() {
 	s.http.Close()
 	<-s.done
+	s.calls.Lock()
+	defer s.calls.Unlock()
 	s.closeIt()
 }
 
