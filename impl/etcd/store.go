@@ -22,9 +22,10 @@ import (
 //
 // All methods are safe for concurrent use.
 type Store struct {
-	client *clientv3.Client
-	prefix string
-	known  known
+	client  *clientv3.Client
+	prefix  string
+	known   known
+	reserve reserve
 }
 
 var (
@@ -73,10 +74,17 @@ func sure(asked time.Duration, granted int64) time.Duration {
 
 // Acquire grants resource to holder for ttl, rounded up to what etcd can do.
 // The refusals are *[lease.HeldError] and *[lease.InvalidError]. An acquire that
-// is refused leaves nothing behind in etcd.
+// is refused leaves nothing behind in etcd, unless the resource is watched by the
+// same Store: then one etcd lease is kept ready for the moment at which its
+// leader goes, for as long as acquires are refused. It ends by itself, a TTL later.
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
 	if holder.IsZero() || ttl <= 0 {
 		return lease.Grant{}, &lease.InvalidError{Resource: resource, Op: lease.OpAcquire}
+	}
+	if token, ok, err := s.succeed(ctx, resource, holder, seconds(ttl)); err != nil {
+		return lease.Grant{}, failed(lease.OpAcquire, resource, err)
+	} else if ok {
+		return lease.Grant{Resource: resource, Holder: holder, Token: token, TTL: sure(ttl, seconds(ttl))}, nil
 	}
 	for range attempts {
 		// It looks first, since most attempts of a candidate are refused: an etcd
@@ -97,6 +105,7 @@ func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holde
 				return lease.Grant{}, failed(lease.OpAcquire, resource, err)
 			}
 			if ok {
+				s.prepare(ctx, resource, seconds(ttl))
 				return lease.Grant{}, &lease.HeldError{Resource: resource, Holder: st.tenure.holder, Token: st.tenure.token, Remaining: left}
 			}
 		default:
@@ -115,11 +124,7 @@ func (s *Store) create(ctx context.Context, resource string, holder lease.Holder
 	if err != nil {
 		return g, false, failed(lease.OpAcquire, resource, err)
 	}
-	leader := s.LeaderKey(resource)
-	resp, err := s.client.Txn(ctx).
-		If(clientv3.Compare(clientv3.CreateRevision(leader), "=", 0)).
-		Then(clientv3.OpPut(leader, holder.String(), clientv3.WithLease(l.ID)), clientv3.OpPut(s.recordKey(resource), record{Holder: holder}.text())).
-		Commit()
+	resp, err := s.begin(ctx, resource, holder, l.ID)
 	switch {
 	case err != nil:
 		return g, false, failed(lease.OpAcquire, resource, err)
@@ -149,7 +154,8 @@ func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder,
 }
 
 // Release ends holder's tenure under token; its refusals are those of
-// [Store.Renew].
+// [Store.Renew]. The etcd lease is revoked, or, where the resource is watched by the
+// same Store, left to end by itself.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
 	if holder.IsZero() || token == 0 {
 		return &lease.InvalidError{Resource: resource, Op: lease.OpRelease}
@@ -170,6 +176,10 @@ func (s *Store) Release(ctx context.Context, resource string, holder lease.Holde
 			return failed(lease.OpRelease, resource, err)
 		}
 		return st.refuse(resource, holder, token)
+	}
+	if _, watched := s.reserve.wanted(resource); watched {
+		// Somebody may be waiting, whose write a revocation would hold up.
+		return nil
 	}
 	if was := resp.Responses[0].GetResponseDeleteRange().GetPrevKvs(); len(was) == 1 {
 		s.discard(ctx, clientv3.LeaseID(was[0].Lease))

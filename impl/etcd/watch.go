@@ -29,11 +29,13 @@ func (s *Store) Watch(ctx context.Context, resource string) (<-chan struct{}, er
 		cancel()
 		return nil, fmt.Errorf("lease %q in etcd: watch: %w", resource, err)
 	}
+	unwatch := s.reserve.watch(resource)
 	// Room for one: a hint that was not taken yet stands for those that follow.
 	hints := make(chan struct{}, 1)
 	go func() {
 		defer close(hints)
 		defer cancel()
+		defer unwatch()
 		for resp := range events {
 			if resp.Err() != nil {
 				return
@@ -41,6 +43,8 @@ func (s *Store) Watch(ctx context.Context, resource string) (<-chan struct{}, er
 			if len(resp.Events) == 0 {
 				continue
 			}
+			last := resp.Events[len(resp.Events)-1]
+			s.reserve.saw(resource, last.Type == clientv3.EventTypeDelete)
 			select {
 			case hints <- struct{}{}:
 			default:

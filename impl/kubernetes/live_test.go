@@ -2,6 +2,7 @@ package kubernetes_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,61 +15,85 @@ import (
 	"fencepost/props"
 )
 
-// promises are those of a store that watches each lease that it is asked about,
-// as an elector does: then a renewal is seen when it comes.
+// promises are those of processes that watch the lease from before it is taken,
+// as candidates do: then each renewal is seen when it comes.
 func promises() props.Options {
 	return props.Options{
-		Tokens:      model.TokensRising,
-		Granularity: time.Second,
-		MinTTL:      kubernetes.MinTTL,
-		// A process that is asked about a lease for the first time has not seen what
-		// went before, and the checks ask some that late.
-		Late:            time.Second,
+		Tokens:          model.TokensRising,
+		Granularity:     time.Second,
+		MinTTL:          kubernetes.MinTTL,
+		Late:            time.Second, // that a busy machine needs until a watch tells, and the allowance for drift
 		RenewAfterLapse: true,
 	}
 }
 
-// watching is a store whose process watches each lease from when it first asks
-// about it.
-type watching struct {
-	*kubernetes.Store
-	ctx     context.Context
-	mu      sync.Mutex
-	watched map[string]bool
+// fleet is processes of which each watches all leases that one of them has asked
+// about.
+type fleet struct {
+	mu        sync.Mutex
+	processes []*watching
+	resources []string
 }
 
-func (w *watching) watch(resource string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.watched[resource] {
+// watching is one of them.
+type watching struct {
+	*kubernetes.Store
+	ctx   context.Context
+	fleet *fleet
+}
+
+func (f *fleet) add(ctx context.Context, s *kubernetes.Store) *watching {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := &watching{s, ctx, f}
+	f.processes = append(f.processes, w)
+	for _, resource := range f.resources {
+		w.watch(resource)
+	}
+	return w
+}
+
+func (f *fleet) know(resource string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Contains(f.resources, resource) {
 		return
 	}
+	f.resources = append(f.resources, resource)
+	for _, w := range f.processes {
+		w.watch(resource)
+	}
+}
+
+// watch watches until the process ends. Where that has ended, nothing does.
+func (w *watching) watch(resource string) {
 	if hints, err := w.Store.Watch(w.ctx, resource); err == nil {
-		w.watched[resource] = true
 		go func() {
-			for range hints { // until the process ends
+			for range hints { // closed with the process
 			}
 		}()
 	}
 }
 
 func (w *watching) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	w.watch(resource)
+	w.fleet.know(resource)
 	return w.Store.Acquire(ctx, resource, holder, ttl)
 }
 
 func (w *watching) Get(ctx context.Context, resource string) (lease.Observation, error) {
-	w.watch(resource)
+	w.fleet.know(resource)
 	return w.Store.Get(ctx, resource)
 }
 
 func TestStore(t *testing.T) {
 	s := startServer(t)
 	leases := s.leases(t, "default")
+	var f fleet
 	props.TestLiveStore(t, func(e props.LiveEnv) lease.Store {
-		return &watching{Store: mustStore(t, s.leases(t, "default"), kubernetes.Options{}), ctx: e.Context, watched: map[string]bool{}}
+		return f.add(e.Context, mustStore(t, s.leases(t, "default"), kubernetes.Options{}))
 	}, props.LiveOptions{
 		Options: promises(),
+		Latency: time.Second, // the server and its etcd share the machine with all that asks them
 		Restart: s.Restart,
 		Delete: func(ctx context.Context, resource string) error {
 			return leases.Delete(ctx, kubernetes.ObjectName(resource), metav1.DeleteOptions{})

@@ -117,9 +117,15 @@ func (c *Client) Wake() time.Duration {
 	return s.Deadline
 }
 
-// Hasten makes the next request to the store due at at, unless it is due before.
-// A renewal may always come early; how late it comes is the client's to say.
-func (c *Client) Hasten(at time.Duration) { c.state.NextSend = min(c.state.NextSend, at) }
+// Hasten makes the next request to the store due at at, unless it is due before:
+// for a hint that the lease has changed, or to spread renewals. How late a request
+// comes is the client's to say. After a resignation others go first all the same,
+// since the release itself is what watchers are told of.
+func (c *Client) Hasten(at time.Duration) {
+	if !c.state.Yielding {
+		c.state.NextSend = min(c.state.NextSend, at)
+	}
+}
 
 // Tick lets the client do what is due at now.
 func (c *Client) Tick(now time.Duration) Requests {
@@ -143,17 +149,6 @@ func (c *Client) Tick(now time.Duration) Requests {
 		}
 	}
 	return out
-}
-
-// Hint tells the client that the lease may have changed: what it would ask the
-// store next, it asks now. After a resignation others still go first, hint or not,
-// since the release itself is what watchers are told of.
-func (c *Client) Hint(now time.Duration) Requests {
-	c.expire(now)
-	if !c.state.Yielding {
-		c.state.NextSend = min(c.state.NextSend, now)
-	}
-	return c.Tick(now)
 }
 
 // Receive takes a reply from the store or the storage at now. Replies to other

@@ -30,9 +30,8 @@ var (
 	ErrBarrier = errors.New("term refused by a storage: it has seen a higher token")
 )
 
-// ErrRunning refuses a second Run of one [Elector] beside the first: they would
-// campaign under one identity.
-var ErrRunning = errors.New("elector is already running; make another one")
+// ErrRunning refuses a second Run of one [Elector] or [Group] beside the first.
+var ErrRunning = errors.New("already running, and two at once would campaign under one identity; make another")
 
 // ElectorConfig says who campaigns for what, and for how long a grant lets it
 // lead.
@@ -200,10 +199,10 @@ func (e *Elector) Resign() {
 // When Run returns, its goroutines have ended, except for calls that ignored
 // the end of their context, which the Logger is told; see
 // [ElectorConfig.ReleaseTimeout]. Run may be called again after it returned;
-// during, the error is [ErrRunning].
+// during, the error matches [ErrRunning].
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, term Term) error) error {
 	if !e.running.CompareAndSwap(false, true) {
-		return ErrRunning
+		return fmt.Errorf("lease %q: %w", e.opts.Resource, ErrRunning)
 	}
 	defer e.running.Store(false)
 	l, err := newLoop(ctx, e)

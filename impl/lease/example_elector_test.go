@@ -138,3 +138,52 @@ func ExampleObserver() {
 	fmt.Printf("%+v\n", g) // Run has returned, so nothing observes any more
 	// Output: {terms:1 leading:0}
 }
+
+// Work that takes its time to stop keeps the lease from its successor meanwhile.
+func ExampleElectorConfig_drain() {
+	clk := clock.Monotonic() // clock.Boot() in production
+	store, _ := lease.NewMemory(clk, lease.MemoryOptions{})
+	elector, err := lease.NewElector(store, lease.ElectorConfig{
+		Resource: "scheduler", Node: "node-1", Clock: clk,
+		Timing: lease.Config{TTL: 15 * time.Second, MaxDriftRate: 0.01, SafetyMargin: time.Second},
+		Drain:  time.Minute,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, shutdown := context.WithCancel(context.Background())
+	err = elector.Run(ctx, func(ctx context.Context, term lease.Term) error {
+		shutdown()
+		<-ctx.Done()
+		held, _ := store.Get(context.Background(), "scheduler")
+		fmt.Println("valid:", term.Valid(), "and held by", held.Holder.Node, "while the last job ends")
+		return nil
+	})
+	held, _ := store.Get(context.Background(), "scheduler")
+	fmt.Printf("%v, and held by %q\n", err, held.Holder.Node)
+	// Output:
+	// valid: false and held by node-1 while the last job ends
+	// context canceled, and held by ""
+}
+
+// A store that hangs costs a look its time, and the stream goes on.
+func ExampleLeadersConfig() {
+	cfg := lease.LeadersConfig{Resource: "scheduler", Clock: clock.Monotonic(), Poll: time.Millisecond, Timeout: 2 * time.Millisecond}
+	for _, err := range lease.Leaders(context.Background(), hung{}, cfg) {
+		fmt.Println(errors.Is(err, context.DeadlineExceeded))
+		fmt.Println(err)
+		break
+	}
+	// Output:
+	// true
+	// lease "scheduler": get: after 2ms: context deadline exceeded: read tcp: context deadline exceeded
+}
+
+// hung is a store whose connection hangs.
+type hung struct{ lease.Store }
+
+func (hung) Get(ctx context.Context, _ string) (lease.Observation, error) {
+	<-ctx.Done()
+	return lease.Observation{}, fmt.Errorf("read tcp: %w", context.Cause(ctx))
+}

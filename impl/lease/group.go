@@ -56,6 +56,10 @@ type GroupConfig struct {
 	// as soon as by an [Elector], and a release within Poll. Default
 	// [Config.RenewAfter], and not less than [Config.Retry].
 	Poll time.Duration
+	// Drain is as for an [Elector]: how long after the end of a term, where that was
+	// by Remove or the end of Run's context, the lease is still renewed for work
+	// that is not done. Default 0: it is kept for what is left of the window.
+	Drain time.Duration
 	// ReleaseTimeout is as for an [Elector]: how long the last calls are waited
 	// for, once all work has stopped.
 	ReleaseTimeout time.Duration
@@ -74,6 +78,9 @@ type GroupConfig struct {
 // period of renewals, and those of one instant go in one call where the store
 // is a [Batcher]. That a call hangs keeps neither a term from ending on time nor
 // other calls from being made: see [GroupConfig.MaxCalls].
+//
+// It polls: a [Watcher] is not asked, since to watch thousands of leases would cost
+// more than the looks that [GroupConfig.Poll] spreads.
 //
 // It does not share leases out fairly among groups. Whoever does (a rebalancer)
 // tells it by Add and Remove what to campaign for; without one, MaxHeld keeps a
@@ -133,7 +140,7 @@ func NewGroup(store Store, opts GroupConfig) (*Group, error) {
 	for _, d := range []struct {
 		field string
 		d     time.Duration
-	}{{"Poll", opts.Poll}, {"ReleaseTimeout", opts.ReleaseTimeout}} {
+	}{{"Poll", opts.Poll}, {"Drain", opts.Drain}, {"ReleaseTimeout", opts.ReleaseTimeout}} {
 		if d.d < 0 || d.d > maxDuration {
 			return bad(d.field, fmt.Sprintf("%v is not between 0 and %v", d.d, maxDuration))
 		}
@@ -192,8 +199,8 @@ func (g *Group) Add(resource string) error {
 }
 
 // Remove lets the group campaign for resource no more. A term under way ends,
-// with a cause that matches [ErrResigned]; the lease is renewed until its work is
-// done, and then released. The channel is closed when nothing is left of it,
+// with a cause that matches [ErrResigned]; the lease is kept for its work, as
+// [GroupConfig.Drain] has it, and released once that is done. The channel is closed when nothing is left of it,
 // released or not: at once if the group is not running, or does not know
 // resource.
 func (g *Group) Remove(resource string) <-chan struct{} {
@@ -256,7 +263,7 @@ func (g *Group) Term(resource string) Term {
 	m := g.members[resource]
 	g.mu.RUnlock()
 	if m != nil {
-		if t := m.term.Load(); t != nil {
+		if t := m.term.Load(); t != nil && !t.belief.cut() {
 			return *t
 		}
 	}

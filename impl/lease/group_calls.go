@@ -187,7 +187,7 @@ func (k *keeper) receive(m *member, req Request, a Answer, now time.Duration) (k
 	why := ErrRefused
 	rep, known := answer(req, a.Grant, a.Err)
 	if a.Err != nil {
-		why = &refusal{a.Err}
+		why = &refusal{ErrRefused, a.Err}
 		k.refused(m, req, rep, a, before, now)
 	}
 	if known {
@@ -294,9 +294,9 @@ func (c *calls) nextCancel(k *keeper) time.Duration {
 
 // refusal is why a term was refused. Made for every refusal, it says so only
 // when asked.
-type refusal struct{ err error }
+type refusal struct{ why, err error }
 
-func (r *refusal) Error() string { return ErrRefused.Error() + ": " + r.err.Error() }
+func (r *refusal) Error() string { return r.why.Error() + ": " + r.err.Error() }
 
 // Unwrap lets errors.Is and As find both.
-func (r *refusal) Unwrap() []error { return []error{ErrRefused, r.err} }
+func (r *refusal) Unwrap() []error { return []error{r.why, r.err} }

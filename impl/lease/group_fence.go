@@ -87,11 +87,15 @@ func (k *keeper) fenced(c *fenceCall) {
 	if !known || m.index < 0 {
 		return
 	}
-	why := ErrRefused
+	why := ErrBarrier
 	if c.err != nil {
-		why = &refusal{c.err}
+		why = &refusal{ErrBarrier, c.err}
 	}
+	before := m.client.State().Phase
 	k.queue(m, m.client.Receive(now, rep))
+	if before == Fencing && m.client.State().Phase == Campaigning {
+		k.news.warn("no term begins", "resource", m.resource, "holder", c.req.Holder.String(), "token", c.req.Token, "cause", why)
+	}
 	k.settle(m, now, why)
 }
 

@@ -159,7 +159,11 @@ func (k *keeper) settle(m *member, now time.Duration, why error) {
 		} else if s.Phase == Leading && m.client.BeginWork(now) {
 			k.beginTerm(m, *s, now)
 		}
-	case w == nil || w.over:
+	case w == nil:
+	case w.over:
+		if w.Holder == s.Holder && now >= w.kept {
+			m.client.Resign(now) // sends nothing: the work goes on
+		}
 	case w.Holder == s.Holder:
 		w.belief.set(s.Deadline)
 	default:
@@ -183,6 +187,9 @@ func (k *keeper) settle(m *member, now time.Duration, why error) {
 // place puts m where it belongs in the schedule.
 func (k *keeper) place(m *member) {
 	at := m.client.Wake()
+	if w := m.work; w != nil && w.over && m.client.state.Phase == Leading {
+		at = min(at, w.kept)
+	}
 	if m.client.state.Phase == Campaigning {
 		if at = max(at, m.notYet); k.stopping || m.leaving || m.barred || m.parked {
 			at = never
@@ -195,7 +202,7 @@ func (k *keeper) place(m *member) {
 }
 
 func (k *keeper) beginTerm(m *member, s ClientState, now time.Duration) {
-	t := Term{Resource: m.resource, Holder: s.Holder, Token: s.Token, belief: &belief{clk: k.g.clk}}
+	t := Term{Resource: m.resource, Holder: s.Holder, Token: s.Token, belief: &belief{clk: k.g.clk, run: k.ctx}}
 	t.belief.set(s.Deadline)
 	w := &stint{Term: t}
 	w.ctx, w.cancel = context.WithCancelCause(k.ctx)
@@ -213,11 +220,11 @@ func (k *keeper) beginTerm(m *member, s ClientState, now time.Duration) {
 
 func (k *keeper) endTerm(m *member, now time.Duration, why error) {
 	w := m.work
-	if now >= w.Deadline() {
-		why = ErrLapsed
+	if deadline := w.belief.deadline(); now >= deadline {
+		now, why = deadline, ErrLapsed
 	}
-	w.over = true
-	w.belief.set(min(now, w.Deadline())) // before the context: who sees that ended sees this
+	w.over, w.kept = true, add(now, k.g.opts.Drain)
+	w.belief.set(now) // before the context: who sees that ended sees this
 	m.term.Store(nil)
 	k.g.held.Add(-1)
 	w.cancel(fmt.Errorf("lease %q, token %d: %w", w.Resource, w.Token, why))

@@ -48,7 +48,8 @@ type stint struct {
 	Term
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	over   bool // the term has ended
+	over   bool          // the term has ended
+	kept   time.Duration // once over: the lease is renewed for the work until then
 }
 
 // busy reports whether the store may hold anything for m, or come to.

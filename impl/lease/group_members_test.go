@@ -248,6 +248,7 @@ func TestNewGroupRefusesWhatMakesNoSense(t *testing.T) {
 		"MaxCalls":       func(c *GroupConfig) { c.MaxCalls = -1 },
 		"MaxBatch":       func(c *GroupConfig) { c.MaxBatch = -1 },
 		"Poll":           func(c *GroupConfig) { c.Poll = -1 },
+		"Drain":          func(c *GroupConfig) { c.Drain = -1 },
 		"ReleaseTimeout": func(c *GroupConfig) { c.ReleaseTimeout = -1 },
 	} {
 		c := ok

@@ -11,9 +11,10 @@ import (
 // context.Cause(ctx). It calls Lead, Logger and Observer on the caller's
 // goroutine.
 //
-// When ctx ends, so do all terms, but their leases are renewed until their work
-// is done, however long that takes; then each is released. Run returns when all work is done and the last calls
-// were answered, or given up: see [GroupConfig.ReleaseTimeout]. Its goroutines
+// When ctx ends, so do all terms, but their leases are kept while their work
+// stops, for [GroupConfig.Drain] and then for what is left of the window; each is
+// released when its work is done by then. Run waits for all work, and returns when
+// the last calls were answered, or given up: see [GroupConfig.ReleaseTimeout]. Its goroutines
 // have ended then, except for calls that ignored the end of their context,
 // which the Logger is told.
 //

@@ -266,15 +266,16 @@ func TestRivalGroupsAreCaughtAtWhatIsPlanted(t *testing.T) {
 			rivalry{answers: func(calls []Call, answers []Answer, lost bool) {
 				for i, c := range calls {
 					if c.Op == OpRenew && answers[i].Err == errLost {
-						answers[i] = Answer{Grant: Grant{Holder: c.Holder, Token: c.Token, TTL: c.TTL}}
+						answers[i] = Answer{Grant: Grant{Resource: c.Resource, Holder: c.Holder, Token: c.Token, TTL: c.TTL}}
 					}
 				}
 			}},
 			[]string{ruleBelievers, ruleOwnership},
 		},
-		"the answers of a batch out of order": {
+		"the tokens of a batch out of order": {
 			rivalry{answers: func(calls []Call, answers []Answer, lost bool) {
-				answers[0], answers[len(answers)-1] = answers[len(answers)-1], answers[0]
+				first, last := &answers[0].Grant, &answers[len(answers)-1].Grant
+				first.Token, last.Token = last.Token, first.Token
 			}},
 			[]string{ruleOwnership, ruleTokens, ruleBelievers},
 		},

@@ -183,7 +183,7 @@ func TestGroupHoldsWhatItIsToldToAndReleasesAll(t *testing.T) {
 func TestGroupReleasesOnlyAfterTheWorkIsDone(t *testing.T) {
 	var stops []func()
 	lead := func(_ context.Context, _ Term, done func()) { stops = append(stops, done) }
-	perform(t, GroupConfig{Lead: lead}, nil, func(s *troupe) {
+	perform(t, GroupConfig{Lead: lead, Drain: 40 * sec}, nil, func(s *troupe) {
 		s.add("a")
 		ctx, cancel := context.WithCancel(s.Context())
 		done := s.run(ctx)

@@ -114,14 +114,17 @@ func TestResignWaitsForNoLogger(t *testing.T) {
 		h.gate = s.gate // of the bubble
 		done := s.run(ctx, func(ctx context.Context, term Term) error {
 			<-ctx.Done()
+			s.note("stop under %d, resigned: %v", term.Token, errors.Is(context.Cause(ctx), ErrResigned))
 			return nil
 		})
 		s.until(2 * sec)
 		diff(t, "stuck", h.blocked(), true)
-		cancel()
+		diff(t, "leads", s.e.IsLeader(), true)
 		s.e.Resign()
-		diff(t, "leads", s.e.IsLeader(), false)
+		diff(t, "leads on", s.e.IsLeader(), false)
+		s.script("0s acquire", "2s stop under 1, resigned: true")
 		close(s.gate)
+		cancel()
 		<-done
 	})
 }

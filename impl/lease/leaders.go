@@ -30,14 +30,11 @@ type LeadersConfig struct {
 	// lapse is no hint, so that this is how late it is seen. Default 1s.
 	Poll time.Duration
 	// Timeout is how long a look may take before it is given up. Default ten times
-	// Poll.
+	// Poll; the error matches [context.DeadlineExceeded].
 	Timeout time.Duration
 	// Logger is told of watches that break. Default: nobody.
 	Logger *slog.Logger
 }
-
-// ErrTimeout is the cause of the end of a call that took too long.
-var ErrTimeout = errors.New("call took too long and was given up")
 
 // Leaders is who holds a lease, for those that do not campaign for it: first as it
 // is now, and then each change of holder or token, as far as it is seen. Of several
@@ -121,12 +118,12 @@ func (c LeadersConfig) look(ctx context.Context, store Store) (Observation, erro
 	guard.Go(func() {
 		select {
 		case <-timer.C():
-			cancel(ErrTimeout)
+			cancel(context.DeadlineExceeded)
 		case <-call.Done():
 		}
 	})
 	seen, err := store.Get(call, c.Resource)
-	if cause := context.Cause(call); err != nil && errors.Is(cause, ErrTimeout) {
+	if cause := context.Cause(call); err != nil && errors.Is(cause, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = fmt.Errorf("lease %q: get: after %v: %w: %w", c.Resource, c.Timeout, cause, err)
 	}
 	cancel(nil)

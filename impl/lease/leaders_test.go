@@ -85,7 +85,7 @@ func TestLeadersGoesOnAfterErrorsAndEndsWithTheLoop(t *testing.T) {
 			}
 			errs = append(errs, err)
 		}
-		if len(errs) != 2 || !errors.Is(errs[0], errLost) || !errors.Is(errs[1], ErrTimeout) {
+		if len(errs) != 2 || !errors.Is(errs[0], errLost) || !errors.Is(errs[1], context.DeadlineExceeded) {
 			t.Errorf("errors %v", errs)
 		}
 		diff(t, "ends at", clk.Now(), 6*sec)

@@ -2,22 +2,14 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"fencepost/impl/clock"
 )
-
-// maxCalls bounds the unanswered calls to one target. By default a term has time
-// for seven attempts to renew; so a target meets the bound by ignoring the end
-// of contexts, or where retries are frequent.
-const maxCalls = 8
 
 const never = time.Duration(math.MaxInt64)
 
@@ -45,29 +37,6 @@ type loop struct {
 	poll     time.Duration // the next attempt is made at this instant, before it is due
 	rng      *rand.Rand
 	untold   []func()
-}
-
-// target is whom the loop calls: the store, or one storage of the barrier.
-type target struct {
-	name   string
-	fencer Fencer  // nil for the store
-	acked  Token   // the highest that the storage has acknowledged
-	calls  []*call // in flight, oldest first
-}
-
-// call is a request under way, in a goroutine that ends by sending its result.
-type call struct {
-	req       Request
-	cancel    context.CancelFunc
-	until     time.Duration // after this its answer cannot matter, and it is cancelled
-	cancelled bool
-}
-
-type result struct {
-	to    *target
-	call  *call
-	grant Grant
-	err   error
 }
 
 func newLoop(ctx context.Context, e *Elector) (*loop, error) {
@@ -206,174 +175,4 @@ func (l *loop) receive(r result) {
 func (l *loop) campaigns(rep Reply) bool {
 	s := l.client.State()
 	return rep.Op == OpAcquire && rep.Holder == s.Holder && s.Phase == Campaigning
-}
-
-// take books the end of a call, and gives the reply that a client can use. A
-// grant of no use is released, since the client is not told of it.
-func (l *loop) take(r result) (rep Reply, known bool) {
-	r.call.cancel()
-	r.to.calls = slices.DeleteFunc(r.to.calls, func(c *call) bool { return c == r.call })
-	rep, known = answer(r.call.req, r.grant, r.err)
-	now := l.e.clk.Now()
-	l.observe(Event{Kind: EventCall, Holder: rep.Holder, Token: max(rep.Asked, rep.Token), At: now, Op: rep.Op, Latency: now - rep.Sent, Err: r.err})
-	switch {
-	case !known && r.call.cancelled:
-		l.log(slog.LevelDebug, "call cancelled", "op", rep.Op, "to", r.to.name, "err", r.err)
-	case !known:
-		l.log(slog.LevelWarn, "call failed", "op", rep.Op, "to", r.to.name, "err", r.err)
-	case r.err != nil:
-		l.log(slog.LevelDebug, "call refused", "op", rep.Op, "to", r.to.name, "err", r.err)
-	}
-	if token := r.grant.Token; token != 0 && l.campaigns(rep) && is[*GrantError](r.err) {
-		l.call(&l.store, Request{Op: OpRelease, Holder: rep.Holder, Token: token, Sent: now})
-	}
-	if rep.Code == CodeFenced {
-		r.to.acked = max(r.to.acked, rep.Asked)
-		known = !slices.ContainsFunc(l.storages, func(t target) bool { return t.acked != rep.Asked })
-	}
-	return rep, known
-}
-
-// answer is the reply to req that a Store or a Fencer gave as a grant and an
-// error. known is false where the outcome is not.
-func answer(req Request, g Grant, err error) (rep Reply, known bool) {
-	code := codeOf(req.Op, err)
-	rep = req.To(code)
-	if code == CodeGranted {
-		rep.Token, rep.TTL, rep.Current = g.Token, g.TTL, g.Holder
-	}
-	return rep, code != CodeNone
-}
-
-func codeOf(op Op, err error) Code {
-	switch {
-	case err == nil && op == OpRelease:
-		return CodeReleased
-	case err == nil && op == OpFence:
-		return CodeFenced
-	case err == nil:
-		return CodeGranted
-	case op == OpFence && errors.Is(err, ErrStale):
-		return CodeStale
-	case op == OpFence:
-		return CodeNone
-	}
-	return Refusal(err)
-}
-
-func (l *loop) send(out Requests) {
-	if out.Store.Op == OpAcquire {
-		l.poll = never // it counts from here
-	}
-	if out.Store.Op != OpNone {
-		l.call(&l.store, out.Store)
-	}
-	if out.Storage.Op != OpNone {
-		for i := range l.storages {
-			if t := &l.storages[i]; t.acked != out.Storage.Token {
-				l.call(t, out.Storage)
-			}
-		}
-	}
-}
-
-// call sends req, beside whatever is unanswered: a late answer is as good as
-// ever, so the older calls keep their chance with a target that is slow. Where
-// that makes too many, the youngest gives way to the next attempt, in case the
-// target has recovered from what they hang in.
-func (l *loop) call(t *target, req Request) {
-	if len(t.calls) == maxCalls {
-		t.calls[maxCalls-1].giveUp()
-		l.log(slog.LevelWarn, "call not made: too many are unanswered", "op", req.Op, "to", t.name, "calls", maxCalls)
-		return
-	}
-	// Not ended by Run's context: the release comes after that, and an acquire
-	// cancelled half-way may leave a lease behind that nobody knows of.
-	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
-	c := &call{req: req, cancel: cancel, until: add(req.Sent, l.e.cfg.SafeWindow())}
-	if req.Op == OpRelease {
-		c.until = add(req.Sent, l.e.opts.ReleaseTimeout)
-	}
-	t.calls = append(t.calls, c)
-	go func() {
-		g, err := l.e.do(ctx, t.fencer, req)
-		l.results <- result{to: t, call: c, grant: g, err: err}
-	}()
-}
-
-// do makes the call that req asks for. A grant of no use is a *[GrantError].
-func (e *Elector) do(ctx context.Context, f Fencer, req Request) (g Grant, err error) {
-	switch req.Op {
-	case OpAcquire:
-		g, err = e.store.Acquire(ctx, e.opts.Resource, req.Holder, req.TTL)
-	case OpRenew:
-		g, err = e.store.Renew(ctx, e.opts.Resource, req.Holder, req.Token, req.TTL)
-	case OpRelease:
-		return Grant{}, e.store.Release(ctx, e.opts.Resource, req.Holder, req.Token)
-	default:
-		return Grant{}, f.Fence(ctx, req.Token)
-	}
-	if err == nil {
-		err = e.cfg.examine(e.opts.Resource, req, g)
-	}
-	return g, err
-}
-
-// examine says what keeps everybody from leading under g, the answer to req.
-func (c Config) examine(resource string, req Request, g Grant) error {
-	bad := func(format string, args ...any) error {
-		g.Resource = resource // for the message; whatever the store put there
-		return &GrantError{Grant: g, Reason: fmt.Sprintf(format, args...)}
-	}
-	switch window := c.Window(g.TTL); {
-	case g.Holder != req.Holder:
-		return bad("it was asked for by %q; let the store echo that", req.Holder)
-	case g.Token == 0:
-		return bad("tokens count from 1; let the store give the one it issued")
-	case window <= 0:
-		return bad("it leaves no time to act: window = ttl - ttl*maxDriftRate - safetyMargin = %v - %v*%v - %v = %v; let the store echo the TTL of %v, or lower SafetyMargin",
-			g.TTL, g.TTL, c.MaxDriftRate, c.SafetyMargin, window, req.TTL)
-	}
-	return nil
-}
-
-func (l *loop) targets() iter.Seq[*target] {
-	return func(yield func(*target) bool) {
-		if !yield(&l.store) {
-			return
-		}
-		for i := range l.storages {
-			if !yield(&l.storages[i]) {
-				return
-			}
-		}
-	}
-}
-
-func (c *call) giveUp() {
-	c.cancelled = true
-	c.cancel()
-}
-
-func (l *loop) cancelDue(now time.Duration) {
-	for t := range l.targets() {
-		for _, c := range t.calls {
-			if now >= c.until && !c.cancelled {
-				l.log(slog.LevelWarn, "call unanswered", "op", c.req.Op, "to", t.name, "for", now-c.req.Sent)
-				c.giveUp()
-			}
-		}
-	}
-}
-
-func (l *loop) nextCancel() time.Duration {
-	next := never
-	for t := range l.targets() {
-		for _, c := range t.calls {
-			if !c.cancelled {
-				next = min(next, c.until)
-			}
-		}
-	}
-	return next
 }

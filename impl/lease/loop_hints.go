@@ -21,7 +21,8 @@ func (l *loop) mostHints() int {
 func (l *loop) hasten(now time.Duration) {
 	if l.mayFollow() && l.pace.follow(now, l.mostHints()) || now >= l.poll {
 		l.poll = never
-		l.send(l.client.Hint(now))
+		l.client.Hasten(now)
+		l.send(l.client.Tick(now))
 	}
 }
 

@@ -42,11 +42,15 @@ type Event struct {
 	Err     error
 }
 
-// Observer is told what happens to candidates, for metrics. Observe is called on
-// the goroutine that keeps the lease, one event after the other, when what follows
-// from it is done: it must return at once, and may be called by several candidates
-// at the same time. While it does not, the lease is not renewed, and
-// [Elector.Health] says so; belief ends on time all the same.
+// Observer is told what happens to candidates, for metrics: by each of them one
+// event after the other, and by several at the same time. It must return at once.
+// It may call back whoever it is told by, but for a second Run.
+//
+// An [Elector] calls it on the goroutine that keeps the lease, when what follows
+// from the event is done. While Observe does not return the lease is not renewed,
+// and [Elector.Health] says so; belief ends on time all the same. A [Group] calls
+// it on the goroutine of Run, which keeps no lease, and drops events where Observe
+// is too slow.
 type Observer interface {
 	Observe(Event)
 }

@@ -10,7 +10,7 @@ import (
 // errors of this package ([HeldError], [DelayError], [LapsedError],
 // [LostError], [InvalidError]); any other error means that the outcome is
 // unknown: the request may have taken effect, or may yet. A [Grant] names the
-// holder and the token, and says how long the tenure is sure to last: the TTL
+// resource, the holder and the token, and says how long the tenure is sure to last: the TTL
 // that was asked for, or what the store made of it. An [Elector] refuses one
 // without, with a *[GrantError].
 //

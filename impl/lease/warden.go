@@ -86,7 +86,7 @@ func (w *warden) extend(s ClientState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.kept = s.Deadline
-	if j := w.job; !j.over && j.Deadline() != s.Deadline {
+	if j := w.job; !j.over && j.belief.deadline() != s.Deadline {
 		j.belief.set(s.Deadline)
 		w.renewal = s.NextSend
 		w.timer.Reset(s.Deadline)
@@ -96,7 +96,7 @@ func (w *warden) extend(s ClientState) {
 func (w *warden) lapse() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := w.clk.Now(); w.job != nil && now >= w.job.Deadline() {
+	if now := w.clk.Now(); w.job != nil && now >= w.job.belief.deadline() {
 		w.finish(now, ErrLapsed)
 	}
 }
@@ -121,8 +121,8 @@ func (w *warden) finish(now time.Duration, why error) {
 	if j == nil || j.over {
 		return
 	}
-	if now >= j.Deadline() {
-		now, why = j.Deadline(), ErrLapsed
+	if deadline := j.belief.deadline(); now >= deadline {
+		now, why = deadline, ErrLapsed
 	}
 	j.over, j.at = true, now
 	// In this order: whoever sees that the context has ended sees the rest.

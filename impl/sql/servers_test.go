@@ -22,7 +22,8 @@ type server struct {
 	dialect leasesql.Dialect
 	driver  string
 	dsn     string
-	restart func(context.Context) error // nil: there is no server
+	daemon  *daemon.Daemon              // nil: there is no server
+	restart func(context.Context) error // nil likewise
 }
 
 // open opens it as one more process would.
@@ -68,11 +69,12 @@ func postgreSQL(t testing.TB) server {
 		dialect: leasesql.PostgreSQL(), driver: "pgx",
 		dsn: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port),
 	}
-	s.restart = daemon.Start(t, daemon.Spec{
+	s.daemon = daemon.Start(t, daemon.Spec{
 		Command: []string{binary, "-D", data, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1",
 			"-c", "unix_socket_directories=", "-c", "max_connections=200", "-c", "shared_buffers=32MB"},
 		Dir: dir, User: "postgres", Ready: pings(s.driver, s.dsn),
-	}).Restart
+	})
+	s.restart = s.daemon.Restart
 	return s
 }
 
