@@ -48,23 +48,23 @@ func openStalling(t *testing.T, s *server) *stalling {
 type stallingConn struct {
 	net.Conn
 	of     *stalling
-	writes int
-	brief  bool
+	writes atomic.Int32 // the lasting connection reads and writes at once
+	brief  atomic.Bool
 }
 
 func (c *stallingConn) Write(b []byte) (int, error) {
-	c.writes++
-	if c.writes == 1 { // length, version, zxid, and then the timeout
-		c.brief = binary.BigEndian.Uint32(b[16:]) == uint32(brief.Milliseconds())
+	n := c.writes.Add(1)
+	if n == 1 { // length, version, zxid, and then the timeout
+		c.brief.Store(binary.BigEndian.Uint32(b[16:]) == uint32(brief.Milliseconds()))
 	}
-	if c.writes == 2 && c.brief && c.of.before.Swap(false) {
+	if n == 2 && c.brief.Load() && c.of.before.Swap(false) {
 		c.stall()
 	}
 	return c.Conn.Write(b)
 }
 
 func (c *stallingConn) Read(b []byte) (int, error) {
-	if c.writes == 2 && c.brief && c.of.after.Swap(false) {
+	if c.writes.Load() == 2 && c.brief.Load() && c.of.after.Swap(false) {
 		if _, err := c.Conn.Read(b); err != nil {
 			return 0, err
 		}

