@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"hash/fnv"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,24 +23,33 @@ type pausedClock struct {
 	mu     sync.Mutex
 	end    time.Duration // on base
 	timers []*pausedTimer
-	made   int
 }
 
 type pausedTimer struct {
 	clock.Timer
 	clk *pausedClock
-	nth time.Duration // no two timers fire at the same end of a pause
+	nth time.Duration // no two timers of a Run fire at the same end of a pause
 	at  time.Duration
 }
 
 func (p *pausedClock) Timer(at time.Duration) clock.Timer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.made++
-	nth := time.Duration(p.made % 4)
+	nth := nthOfMaker()
 	t := &pausedTimer{p.Clock.Timer(p.wake(at, nth)), p, nth, at}
 	p.timers = append(p.timers, t)
 	return t
+}
+
+// nthOfMaker tells the timers of a Run apart by who made them: in which order their
+// goroutines came to it is the scheduler's to say.
+func nthOfMaker() time.Duration {
+	var pcs [1]uintptr
+	runtime.Callers(3, pcs[:]) // the caller of Timer
+	frame, _ := runtime.CallersFrames(pcs[:]).Next()
+	h := fnv.New32a()
+	h.Write([]byte(frame.Function))
+	return time.Duration(1 + h.Sum32()%4)
 }
 
 func (t *pausedTimer) Reset(at time.Duration) {

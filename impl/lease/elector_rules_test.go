@@ -63,7 +63,7 @@ func TestElectorsKeepEveryRuleInEveryRun(t *testing.T) {
 
 func TestASimulatedRunIsItsSeed(t *testing.T) {
 	for seed := range uint64(40) {
-		one, two := (&campaign{seed: seed}).simulate(t), (&campaign{seed: seed}).simulate(t)
+		one, two := (&campaign{seed: seed, prompt: true}).simulate(t), (&campaign{seed: seed, prompt: true}).simulate(t)
 		slices.Sort(one.trace)
 		slices.Sort(two.trace)
 		if !slices.Equal(one.trace, two.trace) {

@@ -24,6 +24,7 @@ type campaign struct {
 	seed    uint64
 	planted planted
 	wrong   bool // something is planted: the more rivals the better
+	prompt  bool // no observer holds its elector up
 }
 
 type planted struct {
@@ -93,6 +94,9 @@ func (n *simNode) call(ctx context.Context, req Request, _ func() (Grant, error)
 		return g, err
 	}
 	give := func(g Grant, err error) (Grant, error) {
+		// The answer and the hint that a change makes come at two instants: which is
+		// first would be the scheduler's to say.
+		time.Sleep(odd(rnd, ms))
 		if n.c.planted.answers != nil {
 			g, err = n.c.planted.answers(req, g, err)
 		}
@@ -158,8 +162,12 @@ func (n *simNode) fence(storage int) Fencer {
 	})
 }
 
-// Observe is stuck at times.
+// Observe is stuck at times. An elector that was held up so finds several things
+// waiting for it, and which it takes first is the scheduler's to say.
 func (n *simNode) Observe(e Event) {
+	if n.c.prompt {
+		return
+	}
 	switch rnd := n.luck("observe", e.Kind, e.At, e.Op); rnd.IntN(150) {
 	case 0:
 		<-n.gate
