@@ -41,6 +41,9 @@ func schemes() map[string]opener {
 		"redis":      openRedis,
 		"rediss":     openRedis,
 		"zookeeper":  openZooKeeper,
+		"kubernetes": openKubernetes,
+		"nats":       openNATS,
+		"s3":         openS3,
 	}
 }
 
@@ -64,10 +67,8 @@ func open(ctx context.Context, backend string) (store lease.Store, close func(),
 // noQuery refuses parameters where there are none, rather than ignore a typing
 // error.
 func noQuery(u *url.URL) error {
-	for name := range u.Query() {
-		return fmt.Errorf("parameter %q: there are none for %s", name, u.Scheme)
-	}
-	return nil
+	_, err := parameters(u)
+	return err
 }
 
 func openSQLite(ctx context.Context, u *url.URL) (lease.Store, func(), error) {

@@ -14,7 +14,7 @@ import (
 
 // electCmd runs a command while leading.
 type electCmd struct {
-	Backend  string        `required:"" placeholder:"URL" help:"Where the lease lives, such as sqlite:///var/lib/jobs.db, postgres://..., mysql://..., etcd://host:2379, redis://host:6379, zookeeper://host:2181."`
+	Backend  string        `required:"" placeholder:"URL" help:"Where the lease lives, such as sqlite:///var/lib/jobs.db, postgres://..., mysql://..., etcd://host:2379, redis://host:6379, zookeeper://host:2181, kubernetes://namespace, nats://host:4222/bucket, s3://bucket/prefix/."`
 	Resource string        `required:"" help:"What is leased: one name for all of whom one may run."`
 	Node     string        `help:"This candidate's name. Default: the host's."`
 	TTL      time.Duration `default:"15s" help:"How long a grant lasts. Where a leader dies, another starts within about this."`

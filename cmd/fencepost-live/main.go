@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
 	code := 0
 	parser, err := kong.New(&c, kong.Name("fencepost-live"),
-		kong.Description("Leases with fencing tokens on etcd, SQL databases, Redis and ZooKeeper."),
+		kong.Description("Leases with fencing tokens, on the systems that they live on."),
 		kong.Writers(stdout, stderr), kong.Exit(func(n int) { code = n }))
 	if err != nil {
 		fmt.Fprintln(stderr, "fencepost-live:", err)
