@@ -328,7 +328,7 @@ func TestWhatMakesNoSenseIsSaid(t *testing.T) {
 		says string
 	}{
 		{[]string{"elect", "--resource", "r", "--", "true"}, "--backend"},
-		{[]string{"elect", "--backend", "mongodb://x", "--resource", "r", "--", "true"}, `scheme "mongodb" is none of etcd, mariadb`},
+		{[]string{"elect", "--backend", "mongodb://x", "--resource", "r", "--", "true"}, `scheme "mongodb" is none of etcd, kubernetes, mariadb`},
 		{[]string{"elect", "--backend", "sqlite://relative.db", "--resource", "r", "--", "true"}, "sqlite:///absolute/path"},
 		{[]string{"elect", "--backend", "sqlite:///x.db?mode=ro", "--resource", "r", "--", "true"}, `parameter "mode"`},
 		{[]string{"elect", "--backend", "etcd:///prefix", "--resource", "r", "--", "true"}, "name the servers"},
