@@ -26,7 +26,7 @@ type server struct {
 	closeIt func() error
 	http    *http.Server
 	done    chan struct{}
-	calls   sync.RWMutex // read-held by each request while the file must stay open
+	calls   sync.Mutex // held by each request, and by who closes the file
 }
 
 func startServer(t testing.TB) *server {
@@ -57,8 +57,10 @@ func (s *server) start(fresh bool) error {
 	s.addr, s.closeIt, s.done = l.Addr().String(), db.Close, make(chan struct{})
 	handler := gofakes3.New(backend).Server()
 	s.http = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.calls.RLock()
-		defer s.calls.RUnlock()
+		// One at a time: s3bolt answers from the mapped file after its transaction
+		// has ended, when the next writer may move or overwrite that.
+		s.calls.Lock()
+		defer s.calls.Unlock()
 		handler.ServeHTTP(w, r)
 	})}
 	go func() {
