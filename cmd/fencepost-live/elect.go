@@ -40,7 +40,7 @@ renewal came through until --grace before the deadline), and its group SIGKILL a
 the deadline, at once where the lease turns out to be lost. Then fencepost-live
 campaigns again. If the command ends by itself, fencepost-live releases the
 lease and ends with its exit code, unless --restart. If fencepost-live dies, the
-command is killed (on Linux). If it is stopped (SIGSTOP, a frozen machine), the
+command's process group is killed. If it is stopped (SIGSTOP, a frozen machine), the
 command goes on: only storage that checks the token helps then.`
 }
 

@@ -66,18 +66,61 @@ func (g guarded) run(ctx context.Context, term lease.Term) (code int, byItself b
 	if err != nil {
 		return 0, false, fmt.Errorf("starting %q: %w", g.command[0], err)
 	}
-	g.log.Info("command runs", "pid", cmd.Process.Pid, "token", term.Token)
-	byItself = g.watch(ctx, term, cmd.Process.Pid, deadline, file, exited)
-	// Also what it has started and not waited for.
-	signalGroup(cmd.Process.Pid, syscall.SIGKILL)
+	pid := cmd.Process.Pid
+	dismiss, err := startGuard(pid)
+	if err != nil {
+		signalGroup(pid, syscall.SIGKILL)
+		<-exited
+		return 0, false, fmt.Errorf("starting the guard of %q: %w", g.command[0], err)
+	}
+	notes, told := make(chan note, 64), make(chan struct{})
+	go func() {
+		defer close(told)
+		g.tell(notes, file, "pid", pid, "token", term.Token)
+	}()
+	notes <- note{level: slog.LevelInfo, what: "command runs"}
+	byItself = g.watch(ctx, term, pid, deadline, notes, exited)
+	endGroup(pid) // also what it has started and not waited for
+	dismiss()
 	code = exitCode(cmd.ProcessState)
-	g.log.Info("command has ended", "pid", cmd.Process.Pid, "token", term.Token, "code", code, "byItself", byItself)
+	post(notes, note{level: slog.LevelInfo, what: "command has ended", more: []any{"code", code, "byItself", byItself}})
+	close(notes)
+	<-told
 	return code, byItself, nil
 }
 
+// note is what watch leaves to tell to say or to publish.
+type note struct {
+	level    slog.Level
+	what     string
+	more     []any
+	deadline time.Duration // a new one, to be published, if it is not 0
+}
+
+// post leaves n, or drops it where those before it are not told yet: a log that
+// nobody reads must not keep a command alive.
+func post(notes chan<- note, n note) {
+	select {
+	case notes <- n:
+	default:
+	}
+}
+
+// tell says and publishes what it is left, which may take for ever.
+func (g guarded) tell(notes <-chan note, file string, about ...any) {
+	for n := range notes {
+		if n.deadline == 0 {
+			g.log.With(about...).Log(context.Background(), n.level, n.what, n.more...)
+		} else if err := publish(file, n.deadline); err != nil {
+			g.log.With(about...).Warn("the deadline could not be published", "err", err)
+		}
+	}
+}
+
 // watch returns once the process has ended, and reports whether it was not told
-// to.
-func (g guarded) watch(ctx context.Context, term lease.Term, pid int, deadline time.Duration, file string, exited <-chan struct{}) (byItself bool) {
+// to. It does nothing but look at the clock and send signals, so that nothing can
+// keep those from being sent.
+func (g guarded) watch(ctx context.Context, term lease.Term, pid int, deadline time.Duration, notes chan<- note, exited <-chan struct{}) (byItself bool) {
 	timer := g.clk.Timer(g.clk.Now())
 	defer timer.Stop()
 	ended, told, killed := ctx.Done(), false, false
@@ -85,19 +128,17 @@ func (g guarded) watch(ctx context.Context, term lease.Term, pid int, deadline t
 		now := g.clk.Now()
 		if d := term.Deadline(); !told && ctx.Err() == nil && d > deadline {
 			deadline = d
-			if err := publish(file, d); err != nil {
-				g.log.Warn("the deadline could not be published", "err", err)
-			}
+			post(notes, note{deadline: d})
 		}
 		if !told && now >= deadline-g.grace {
-			g.log.Warn("no renewal came through: the command is told to stop", "token", term.Token, "left", deadline-now)
 			signalGroup(pid, syscall.SIGTERM)
 			told = true
+			post(notes, note{level: slog.LevelWarn, what: "no renewal came through: the command is told to stop", more: []any{"left", deadline - now}})
 		}
 		if !killed && now >= deadline {
-			g.log.Warn("the term is over: the command is killed", "token", term.Token)
 			signalGroup(pid, syscall.SIGKILL)
 			killed = true
+			post(notes, note{level: slog.LevelWarn, what: "the term is over: the command is killed"})
 		}
 		switch {
 		case killed:
@@ -114,9 +155,9 @@ func (g guarded) watch(ctx context.Context, term lease.Term, pid int, deadline t
 		case <-ended:
 			ended = nil
 			cause := context.Cause(ctx)
-			g.log.Info("leadership ends: the command is told to stop", "token", term.Token, "cause", cause)
 			signalGroup(pid, syscall.SIGTERM)
 			told = true
+			post(notes, note{level: slog.LevelInfo, what: "leadership ends: the command is told to stop", more: []any{"cause", cause}})
 			if errors.Is(cause, lease.ErrLapsed) || errors.Is(cause, lease.ErrRefused) {
 				deadline = min(deadline, g.clk.Now()) // another may lead already
 			}
@@ -145,6 +186,17 @@ func start(cmd *exec.Cmd) (exited <-chan struct{}, err error) {
 // signalGroup sends s to all that the command is made of. That it is gone
 // already is no error.
 func signalGroup(pid int, s syscall.Signal) { _ = syscall.Kill(-pid, s) }
+
+// endGroup kills what is left of a group whose first process has ended, and waits
+// until it is gone: what a SIGKILL cannot end within a second, nothing can.
+func endGroup(pid int) {
+	for range 200 {
+		if syscall.Kill(-pid, syscall.SIGKILL) != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
 
 // exitCode is that of a shell: 128 and the signal's number for one that was
 // killed.

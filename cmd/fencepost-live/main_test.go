@@ -25,6 +25,9 @@ import (
 // TestMain makes the test binary the program itself, and the command that it
 // runs.
 func TestMain(m *testing.M) {
+	if isGuard() {
+		return
+	}
 	switch os.Getenv("FENCEPOST_LIVE_TEST") {
 	case "program":
 		// The command that it runs is the test binary too.
@@ -266,6 +269,60 @@ func TestACommandIsDeadByTheDeadlineWhileTheStoreHangs(t *testing.T) {
 	await(t, said, "a", "starts", "1") // and campaigns again
 	cmd.Process.Signal(syscall.SIGTERM)
 	cmd.Wait()
+	alone(t, said)
+}
+
+// A wrapper that forks: its child dies too.
+func TestWhatTheCommandHasStartedDiesWithTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	said := filepath.Join(dir, "said")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out output
+	cmd := program(t, &out, elect(dir, "a", "--", "sh", "-c", exe+" "+said+" a deaf & wait")...)
+	await(t, said, "a", "starts", "")
+	cmd.Process.Kill()
+	cmd.Wait()
+	program(t, &out, elect(dir, "b", "--", exe, said, "b")...)
+	await(t, said, "b", "starts", "")
+	time.Sleep(200 * time.Millisecond)
+	alone(t, said)
+}
+
+// Nobody reads what the program logs: its command is dead by the deadline all the
+// same.
+func TestALogThatNobodyReadsKeepsNoCommandAlive(t *testing.T) {
+	dir := t.TempDir()
+	said := filepath.Join(dir, "said")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	w.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	for err == nil { // until it is full
+		_, err = w.Write(make([]byte, 4096))
+	}
+	a := exec.Command(exe, elect(dir, "a", "--", exe, said, "a", "deaf")...)
+	a.Env, a.Stderr = append(os.Environ(), "FENCEPOST_LIVE_TEST=program"), w
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Wait()
+	defer a.Process.Kill()
+	await(t, said, "a", "starts", "")
+	// The first line that a logs keeps its elector from renewing, too.
+	var out output
+	program(t, &out, elect(dir, "b", "--", exe, said, "b")...)
+	await(t, said, "b", "starts", "")
+	time.Sleep(200 * time.Millisecond)
 	alone(t, said)
 }
 
