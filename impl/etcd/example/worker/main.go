@@ -1,4 +1,4 @@
-// Worker is a singleton on etcd: of all that run with the same -resource, one at
+// Command worker is a singleton on etcd: of all that run with the same -resource, one at
 // a time works. Its work is to count, in the same etcd, and no count of a
 // worker that was deposed lands.
 //
