@@ -17,8 +17,8 @@
 // resource version, which each renewal changes, for the whole
 // leaseDurationSeconds and [Options].MaxDriftRate on top, counted from when the
 // answer that showed it had come. Only then does it update the object, and on
-// the condition that this is still its resource version. That is sound, because
-// what it has seen cannot have been written later than it saw it:
+// the condition that this is still its resource version. The rule is [lease.Sight].
+// It is sound, because what it has seen cannot have been written later than it saw it:
 //
 //	holder       sends the renewal ... believes for at most TTL by its own clock
 //	server              stores it

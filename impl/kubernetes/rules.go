@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"math"
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
@@ -20,19 +19,15 @@ type rules struct {
 
 // sight is a lease object as one process knows it.
 type sight struct {
+	lease.Sight
 	object *coordination.Lease // nil: there is none
 	token  lease.Token         // of the latest tenure; 0: not known
-	// since is when, on the store's clock, the first answer that showed this
-	// resource version had come. So it is no earlier than the renewal was sent.
-	since time.Duration
 }
 
 // remaining is how long the tenure that was seen is still to be taken for held;
 // not positive: it has lapsed, as far as this process can tell.
 func (r rules) remaining(s sight, now time.Duration) time.Duration {
-	d := time.Duration(seconds(s.object)) * time.Second
-	allowance := math.Ceil(float64(d) * r.driftRate / (1 - r.driftRate))
-	return s.since + d + time.Duration(allowance) - now
+	return s.Lapse(time.Duration(seconds(s.object))*time.Second, r.driftRate) - now
 }
 
 // acquire makes holder's tenure of ttl in seconds, or extends the one it has.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	coordination "k8s.io/api/coordination/v1"
+
+	"fencepost/impl/lease"
 )
 
 // sights are what one process has seen of each lease. Safe for concurrent use.
@@ -27,24 +29,23 @@ func (m *sights) forget(resource string) {
 	delete(m.known, resource)
 }
 
-// saw takes down an object that arrived at now, in answer to what was asked at
-// asked, and gives the latest sight. What is older than what is known is an
-// answer that was overtaken, unless it was asked for afterwards: then the
-// server has gone back, as from a backup, and is believed.
-func (m *sights) saw(resource string, l *coordination.Lease, asked, now time.Duration) (sight, error) {
+// saw takes down an object that arrived at now, in answer to what was asked when
+// asked was the latest sight, and gives the latest one.
+func (m *sights) saw(resource string, l *coordination.Lease, asked lease.Sight, now time.Duration) (sight, error) {
 	v, err := version(l)
 	if err != nil {
 		return sight{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := sight{object: l, since: now}
-	if before, ok := m.known[resource]; ok {
+	before, ok := m.known[resource]
+	s := sight{Sight: before.See(string(l.UID)+"/"+l.ResourceVersion, now), object: l}
+	if ok {
 		latest, err := version(before.object)
 		switch {
-		case err == nil && v == latest && l.UID == before.object.UID:
+		case s.Sight == before.Sight:
 			return before, nil
-		case err == nil && v < latest && asked < before.since:
+		case err == nil && v < latest && before.After(asked):
 			return before, nil
 		case sameTenure(l, before.object):
 			s.token = before.token

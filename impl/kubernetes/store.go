@@ -189,7 +189,7 @@ func (s *Store) change(ctx context.Context, op lease.Op, resource string, decide
 
 // look asks the server for the lease.
 func (s *Store) look(ctx context.Context, op lease.Op, resource string) (sight, error) {
-	asked := s.clk.Now()
+	asked, _ := s.sights.get(resource)
 	l, err := s.leases.Get(ctx, ObjectName(resource), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -198,7 +198,7 @@ func (s *Store) look(ctx context.Context, op lease.Op, resource string) (sight, 
 	case err != nil:
 		return sight{}, fmt.Errorf("lease %q: %v: nothing done: %w", resource, op, err)
 	}
-	seen, err := s.sights.saw(resource, l, asked, s.clk.Now())
+	seen, err := s.sights.saw(resource, l, asked.Sight, s.clk.Now())
 	if err != nil {
 		return sight{}, fmt.Errorf("lease %q: %v: nothing done: %w", resource, op, err)
 	}
@@ -212,7 +212,7 @@ var errConflict = errors.New("conflict")
 // write stores next in the place of what was seen, and gives the token of its
 // tenure.
 func (s *Store) write(ctx context.Context, op lease.Op, resource string, seen sight, next *coordination.Lease) (lease.Token, error) {
-	asked := s.clk.Now()
+	asked, _ := s.sights.get(resource)
 	var after *coordination.Lease
 	var err error
 	if seen.object == nil {
@@ -226,7 +226,7 @@ func (s *Store) write(ctx context.Context, op lease.Op, resource string, seen si
 	case err != nil:
 		return 0, fmt.Errorf("lease %q: %v: %s: %w", resource, op, outcome(err), err)
 	}
-	if _, err := s.sights.saw(resource, after, asked, s.clk.Now()); err != nil {
+	if _, err := s.sights.saw(resource, after, asked.Sight, s.clk.Now()); err != nil {
 		return 0, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, op, err)
 	}
 	if seen.object != nil && sameTenure(seen.object, after) {

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"fencepost/impl/lease"
 )
 
 // Watcher is the part of [Leases] that [Store.Watch] needs.
@@ -92,7 +94,7 @@ func (s *Store) follow(ctx context.Context, w watch.Interface, resource string, 
 				continue
 			}
 			// Asked for before anything: an event never says that the server went back.
-			_, _ = s.sights.saw(resource, l, 0, s.clk.Now())
+			_, _ = s.sights.saw(resource, l, lease.Sight{}, s.clk.Now())
 			if known == nil || !sameTenure(known, l) || held(known) != held(l) {
 				hint(hints)
 			}

@@ -7,8 +7,8 @@
 //
 // Start at [Elector] to lead under one lease, [Group] for thousands, [Leaders] to
 // follow who leads, and [Elector.Health] to see that an elector is not stuck; for
-// the rules, at [Record] for what a store does, [Client] for what a candidate does,
-// and [Config] for how long a client may believe.
+// the rules, at [Record] for what a store does, [Sight] for one that keeps no time,
+// [Client] for what a candidate does, and [Config] for how long a client may believe.
 // The rules follow Gray and Cheriton, "Leases: An Efficient Fault-Tolerant
 // Mechanism for Distributed File Cache Consistency" (SOSP 1989), with fencing
 // tokens as in Burrows, "The Chubby lock service" (OSDI 2006; there called

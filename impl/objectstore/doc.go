@@ -13,8 +13,9 @@
 // An object store keeps no time for a lease. A candidate judges by its own clock:
 // it must have seen the same ETag for the whole TTL, and for
 // [Options].MaxDriftRate on top, counted from when the answer that showed it had
-// come. Only then does it write, with If-Match of that ETag. What it has seen cannot
-// have been written later than it saw it, and its holder counts from before:
+// come. Only then does it write, with If-Match of that ETag. The rule is [lease.Sight]:
+// what it has seen cannot have been written later than it saw it, and its holder
+// counts from before:
 //
 //	holder     sends the renewal ... believes for at most TTL by its own clock
 //	bucket            stores it

@@ -1,9 +1,7 @@
 package objectstore
 
 import (
-	"math"
 	"sync"
-	"time"
 
 	"fencepost/impl/lease"
 )
@@ -11,22 +9,14 @@ import (
 // sight is a lease object as one process knows it.
 type sight struct {
 	state
-	etag string // "": there is none
-	// since is when, on the store's clock, the first answer that showed this ETag
-	// had come. So it is no earlier than whoever wrote it sent that.
-	since time.Duration
-	nth   uint64 // among all sights of the process
+	lease.Sight // by ETag, of which an object that is not there has none
 }
 
-// record is the lease as it stands to whoever saw s: a tenure lapses once it has
-// been seen unchanged for its TTL and what clocks may differ by.
+// record is the lease as it stands to whoever saw s.
 func (s sight) record(driftRate float64) lease.Record {
-	r := lease.Record{Durable: s.Durable, Expires: s.since}
+	r := lease.Record{Durable: s.Durable, Expires: s.Since}
 	if s.Status == lease.Running {
-		allowance := math.Ceil(float64(s.TTL) * driftRate / (1 - driftRate))
-		for _, d := range []time.Duration{s.TTL, time.Duration(min(allowance, math.MaxInt64/2))} {
-			r.Expires = min(r.Expires, math.MaxInt64-d) + d
-		}
+		r.Expires = s.Lapse(s.TTL, driftRate)
 	}
 	return r
 }
@@ -36,7 +26,6 @@ type sights struct {
 	driftRate float64
 
 	mu    sync.Mutex
-	count uint64
 	known map[string]sight // by resource
 }
 
@@ -47,41 +36,31 @@ func (m *sights) get(resource string) (sight, bool) {
 	return s, ok
 }
 
-// ask is to be called before a request, and its result given to saw.
-func (m *sights) ask() uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.count
-}
-
-// saw takes down s, which arrived in answer to what was asked at asked, and gives
-// the latest sight; false where the object has lost tokens since.
-//
-// An answer that is older than what is known was overtaken if it was asked for
-// before that arrived. Otherwise the server has gone back.
-func (m *sights) saw(resource string, s sight, asked uint64) (sight, bool) {
+// saw takes down s, which arrived in answer to what was asked when asked was the
+// latest sight, and gives the latest one; false where the object has lost tokens
+// since.
+func (m *sights) saw(resource string, s sight, asked lease.Sight) (sight, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if before, ok := m.known[resource]; ok {
+		s.Sight = before.See(s.Version, s.Since)
 		older := s.Token < before.Token || s.Token == before.Token && s.seq < before.seq
 		switch {
-		case s.etag == before.etag:
+		case s.Sight == before.Sight:
 			return before, true
-		case older && asked < before.nth:
+		case older && before.After(asked):
 			return before, true
-		case s.Token < before.Token || s.etag == "":
+		case s.Token < before.Token || s.Version == "":
 			return before, false
 		case s.Status == lease.Lapsed && before.Status == lease.Running && s.seq == before.seq+1 && s.Token == before.Token:
 			// Nothing came between, so that it lapsed when it should have: the lock
 			// delay counts from then, not from when that was written down.
-			s.since = min(s.since, before.record(m.driftRate).Expires)
+			s.Since = min(s.Since, before.record(m.driftRate).Expires)
 		}
 	}
-	if s.etag == "" {
+	if s.Version == "" {
 		return s, true
 	}
-	m.count++
-	s.nth = m.count
 	if m.known == nil {
 		m.known = map[string]sight{}
 	}

@@ -125,7 +125,7 @@ func (s *Store) Delete(ctx context.Context, resource string) error {
 // whose lease object was deleted or restored from a backup. Nobody holds the
 // lease then. A lease whose last token is token or higher is left alone.
 func (s *Store) Raise(ctx context.Context, resource string, token lease.Token) error {
-	asked := s.sights.ask()
+	asked, _ := s.sights.get(resource)
 	for {
 		seen, err := s.look(ctx, resource)
 		if err != nil && !errors.Is(err, ErrRegressed) {
@@ -140,7 +140,7 @@ func (s *Store) Raise(ctx context.Context, resource string, token lease.Token) e
 				return fmt.Errorf("lease %q: raise: nothing done: %w", resource, err)
 			}
 		}
-		if seen.etag != "" && seen.Token >= token {
+		if seen.Version != "" && seen.Token >= token {
 			return nil
 		}
 		after, err := s.write(ctx, resource, seen, lease.Durable{Token: token})
@@ -148,7 +148,7 @@ func (s *Store) Raise(ctx context.Context, resource string, token lease.Token) e
 			continue
 		}
 		if err == nil {
-			s.sights.saw(resource, after, asked)
+			s.sights.saw(resource, after, asked.Sight)
 			return nil
 		}
 		return fmt.Errorf("lease %q: raise: outcome unknown: %w", resource, err)
@@ -199,7 +199,7 @@ func (s *Store) change(ctx context.Context, what, resource string, decide func(l
 		if !write {
 			return refused, nil
 		}
-		asked := s.sights.ask()
+		asked, _ := s.sights.get(resource)
 		after, err := s.write(ctx, resource, seen, next.Durable)
 		// Each conflict is somebody else's write, so that all together get on.
 		if errors.Is(err, errConflict) {
@@ -208,22 +208,22 @@ func (s *Store) change(ctx context.Context, what, resource string, decide func(l
 		if err != nil {
 			return nil, fmt.Errorf("lease %q: %s: outcome unknown: %w", resource, what, err)
 		}
-		s.sights.saw(resource, after, asked)
+		s.sights.saw(resource, after, asked.Sight)
 		return refused, nil
 	}
 }
 
 // look reads the lease and takes down what it saw.
 func (s *Store) look(ctx context.Context, resource string) (sight, error) {
-	asked := s.sights.ask()
+	asked, _ := s.sights.get(resource)
 	found, err := s.read(ctx, resource)
 	if err != nil {
 		return sight{}, err
 	}
-	seen, ok := s.sights.saw(resource, found, asked)
+	seen, ok := s.sights.saw(resource, found, asked.Sight)
 	if !ok {
 		r := &RegressedError{Resource: resource, Key: s.Key(resource), Seen: uint64(seen.Token)}
-		if found.etag != "" {
+		if found.Version != "" {
 			r.Found = uint64(found.Token)
 		}
 		return sight{}, r
@@ -242,7 +242,7 @@ func (s *Store) read(ctx context.Context, resource string) (sight, error) {
 		return sight{}, err
 	}
 	st, err := decode(key, body)
-	return sight{state: st, etag: etag, since: s.opts.Clock.Now()}, err
+	return sight{st, lease.Sight{}.See(etag, s.opts.Clock.Now())}, err
 }
 
 // write puts d in the place of what was seen. A conflict with a copy of the same
@@ -253,7 +253,7 @@ func (s *Store) write(ctx context.Context, resource string, seen sight, d lease.
 	if err != nil {
 		return sight{}, err
 	}
-	etag, err := s.bucket.put(ctx, s.Key(resource), body, seen.etag)
+	etag, err := s.bucket.put(ctx, s.Key(resource), body, seen.Version)
 	if errors.Is(err, errConflict) {
 		now, failed := s.read(ctx, resource)
 		switch {
@@ -264,5 +264,5 @@ func (s *Store) write(ctx context.Context, resource string, seen sight, d lease.
 		}
 		return now, nil
 	}
-	return sight{state: next, etag: etag, since: s.opts.Clock.Now()}, err
+	return sight{next, lease.Sight{}.See(etag, s.opts.Clock.Now())}, err
 }
