@@ -110,12 +110,6 @@ func sameTenure(a, b *coordination.Lease) bool {
 	return a.UID == b.UID && transitionsOf(a) == transitionsOf(b)
 }
 
-// readable reports whether h is what its text form says: a Lease has no other.
-func readable(h lease.Holder) bool {
-	back, err := lease.ParseHolder(h.String())
-	return err == nil && back == h && !h.IsZero()
-}
-
 // ours reports whether a holder of fencepost's has l.
 func ours(l *coordination.Lease) bool {
 	if l.Spec.HolderIdentity == nil {

@@ -95,7 +95,7 @@ func New(leases Leases, opts Options) (*Store, error) {
 // *[lease.InvalidError]; a *[ForeignError] says that nothing was
 // done either.
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	if !readable(holder) || ttl < MinTTL {
+	if !holder.Valid() || ttl < MinTTL {
 		return lease.Grant{}, &lease.InvalidError{Resource: resource, Op: lease.OpAcquire}
 	}
 	token, err := s.change(ctx, lease.OpAcquire, resource, func(before sight, now time.Duration) (*coordination.Lease, error) {
@@ -108,7 +108,7 @@ func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holde
 // has lapsed is renewed too, until somebody takes the lease over. The refusals are
 // *[lease.LostError], which matches [lease.ErrNotHeld], and *[lease.InvalidError].
 func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	if !readable(holder) || token == 0 || ttl < MinTTL {
+	if !holder.Valid() || token == 0 || ttl < MinTTL {
 		return lease.Grant{}, &lease.InvalidError{Resource: resource, Op: lease.OpRenew}
 	}
 	token, err := s.change(ctx, lease.OpRenew, resource, func(before sight, now time.Duration) (*coordination.Lease, error) {
@@ -120,7 +120,7 @@ func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder,
 // Release ends holder's tenure under token. Its refusals are those of Renew, and
 // *[lease.LapsedError], after which the lease is free too.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
-	if !readable(holder) || token == 0 {
+	if !holder.Valid() || token == 0 {
 		return &lease.InvalidError{Resource: resource, Op: lease.OpRelease}
 	}
 	var was error

@@ -2,8 +2,7 @@ package lease
 
 import "context"
 
-// Call is one request among several to one store. Its Op is OpAcquire, OpRenew
-// or OpRelease.
+// Call is one request to a store, for one resource.
 type Call struct {
 	Resource string
 	Request
@@ -20,7 +19,7 @@ type Answer struct {
 // than they cost one by one, as in a single transaction or round trip: whoever
 // holds thousands of leases renews them so.
 type Batcher interface {
-	// Batch makes each of calls, and gives their answers in the same order: as
+	// Batch makes each of calls, which acquire, renew or release, and gives their answers in the same order: as
 	// many as there are calls, each by itself as the rules of [Store] have it.
 	// That one is refused does not keep another from being granted. Where it is
 	// not known what became of the whole, each answer says so. No two calls are

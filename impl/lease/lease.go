@@ -47,6 +47,10 @@ func (h Holder) Next() Holder {
 // IsZero reports whether h is nobody.
 func (h Holder) IsZero() bool { return h == Holder{} }
 
+// Valid reports whether h can hold a lease in a store that keeps its text form:
+// it is somebody, and [ParseHolder] reads it back.
+func (h Holder) Valid() bool { return h.Node != "" && !strings.Contains(h.Node, "#") }
+
 // String gives node#seq.nonce with the nonce in hexadecimal, and the empty
 // string for nobody. [ParseHolder] reads it back.
 func (h Holder) String() string {

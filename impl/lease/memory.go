@@ -116,33 +116,26 @@ func (d Durable) malformed() string {
 // that had ended before means that nothing happened; what has begun goes on
 // whatever becomes of ctx. An error of the journal leaves the outcome unknown.
 func (m *Memory) Acquire(ctx context.Context, resource string, holder Holder, ttl time.Duration) (Grant, error) {
-	rep, err := m.handle(ctx, resource, Request{Op: OpAcquire, Holder: holder, TTL: ttl})
-	return grant(resource, rep), err
+	return Handler(m.handle).Acquire(ctx, resource, holder, ttl)
 }
 
 // Renew extends holder's tenure under token as [Record.Renew] decides. The
 // refusals are *[LapsedError] and *[LostError], which match [ErrNotHeld], and
 // *[InvalidError]; other errors are as for Acquire.
 func (m *Memory) Renew(ctx context.Context, resource string, holder Holder, token Token, ttl time.Duration) (Grant, error) {
-	rep, err := m.handle(ctx, resource, Request{Op: OpRenew, Holder: holder, Token: token, TTL: ttl})
-	return grant(resource, rep), err
+	return Handler(m.handle).Renew(ctx, resource, holder, token, ttl)
 }
 
 // Release ends holder's tenure under token as [Record.Release] decides. Errors
 // are as for Renew.
 func (m *Memory) Release(ctx context.Context, resource string, holder Holder, token Token) error {
-	_, err := m.handle(ctx, resource, Request{Op: OpRelease, Holder: holder, Token: token})
-	return err
+	return Handler(m.handle).Release(ctx, resource, holder, token)
 }
 
 // Get says who holds resource. It refuses nothing; other errors are as for
 // Acquire.
 func (m *Memory) Get(ctx context.Context, resource string) (Observation, error) {
-	rep, err := m.handle(ctx, resource, Request{Op: OpGet})
-	if err != nil {
-		return Observation{}, err
-	}
-	return Observation{Resource: resource, Holder: rep.Current, Token: rep.Token, Remaining: rep.Remaining}, nil
+	return Handler(m.handle).Get(ctx, resource)
 }
 
 // Delete takes resource from whoever holds it, without lock delay. The holder
@@ -199,20 +192,20 @@ func (m *Memory) Durable() map[string]Durable {
 	return state
 }
 
-// handle returns no reply that is not durable, and no refusal but as an error.
-func (m *Memory) handle(ctx context.Context, resource string, req Request) (Reply, error) {
-	e := m.entry(resource, req.Op == OpAcquire)
+// handle returns no reply that is not durable.
+func (m *Memory) handle(ctx context.Context, c Call) (Reply, error) {
+	e := m.entry(c.Resource, c.Op == OpAcquire)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// Not before the lock: ctx may end, and time passes, while waiting for it.
 	if err := ctx.Err(); err != nil {
-		return Reply{}, fmt.Errorf("lease %q: %v: nothing done: %w", resource, req.Op, err)
+		return Reply{}, fmt.Errorf("lease %q: %v: nothing done: %w", c.Resource, c.Op, err)
 	}
-	next, rep := e.rec.Handle(m.clk.Now(), m.opts.LockDelay, req)
-	if err := m.become(resource, e, next); err != nil {
-		return Reply{}, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, req.Op, err)
+	next, rep := e.rec.Handle(m.clk.Now(), m.opts.LockDelay, c.Request)
+	if err := m.become(c.Resource, e, next); err != nil {
+		return Reply{}, fmt.Errorf("lease %q: %v: outcome unknown: %w", c.Resource, c.Op, err)
 	}
-	return rep, rep.Err(resource)
+	return rep, nil
 }
 
 // become replaces the record of e, locked by the caller, once it is durable.
@@ -260,11 +253,4 @@ func (m *Memory) entry(resource string, create bool) *entry {
 // initial is a resource that nobody ever held.
 func (m *Memory) initial() Record {
 	return Record{Durable: Durable{Token: max(m.opts.FirstToken, 1) - 1}}
-}
-
-func grant(resource string, rep Reply) Grant {
-	if rep.Code != CodeGranted {
-		return Grant{}
-	}
-	return Grant{Resource: resource, Holder: rep.Holder, Token: rep.Token, TTL: rep.TTL}
 }

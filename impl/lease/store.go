@@ -32,7 +32,8 @@ import (
 //   - A request that makes no sense (nobody as holder, a TTL that is not
 //     positive, token 0) is refused with an *[InvalidError], and changes nothing.
 //
-// [Record] has the rules as code, to be called with a row in hand. Package
+// [Record] has the rules as code, to be called with a row in hand; [Handler] makes
+// the methods of one function that does. Package
 // fencepost/props checks an implementation in one call, props.TestStore.
 //
 // All methods are safe for concurrent use.

@@ -72,7 +72,7 @@ func TestOnlyARenewalThatShortensNothingGoesWithoutALook(t *testing.T) {
 		{lease.Request{Op: lease.OpRenew, Holder: lease.Holder{Node: "b", Seq: 1}, Token: 9, TTL: 5 * time.Second}, false},
 		{lease.Request{Op: lease.OpAcquire, Holder: st.Holder, TTL: 5 * time.Second}, false},
 	} {
-		if _, _, got := s.remembered("r", c.req); got != c.want {
+		if _, _, got := s.remembered(lease.Call{Resource: "r", Request: c.req}); got != c.want {
 			t.Errorf("%+v: %t, want %t", c.req, got, c.want)
 		}
 	}

@@ -59,7 +59,7 @@ func New(ctx context.Context, js jetstream.JetStream, name string, opts Options)
 // Acquire grants resource to holder for ttl, exact to the nanosecond. The
 // refusals are *[lease.HeldError] and *[lease.InvalidError].
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	return s.grant(ctx, resource, lease.Request{Op: lease.OpAcquire, Holder: holder, TTL: ttl})
+	return lease.Handler(s.ask).Acquire(ctx, resource, holder, ttl)
 }
 
 // Renew extends holder's tenure under token to at least ttl from now: in one
@@ -68,94 +68,70 @@ func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holde
 // *[lease.LapsedError] and *[lease.LostError], which match [lease.ErrNotHeld],
 // and *[lease.InvalidError].
 func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	return s.grant(ctx, resource, lease.Request{Op: lease.OpRenew, Holder: holder, Token: token, TTL: ttl})
+	return lease.Handler(s.ask).Renew(ctx, resource, holder, token, ttl)
 }
 
 // Release ends holder's tenure under token. Its refusals are those of Renew.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
-	_, err := s.ask(ctx, resource, lease.Request{Op: lease.OpRelease, Holder: holder, Token: token})
-	return err
+	return lease.Handler(s.ask).Release(ctx, resource, holder, token)
 }
 
 // Get says who holds resource, and under which token the last one did: 0 where
 // the key was deleted. A lapse that it finds it writes down.
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
-	rep, err := s.ask(ctx, resource, lease.Request{Op: lease.OpGet})
-	if err != nil {
-		return lease.Observation{}, err
-	}
-	o := lease.Observation{Resource: resource, Token: rep.Token}
-	if rep.Code == lease.CodeHeld {
-		o.Holder, o.Remaining = rep.Current, rep.Remaining
-	}
-	return o, nil
+	return lease.Handler(s.ask).Get(ctx, resource)
 }
 
-func (s *Store) grant(ctx context.Context, resource string, req lease.Request) (lease.Grant, error) {
-	rep, err := s.ask(ctx, resource, req)
-	if err != nil {
-		return lease.Grant{}, err
-	}
-	return lease.Grant{Resource: resource, Holder: req.Holder, Token: rep.Token, TTL: req.TTL}, nil
-}
-
-// ask has the rules of [lease.Record] answer req, and writes what they make of
+// ask has the rules of [lease.Record] answer c, and writes what they make of
 // the lease on the condition that it is still as they saw it.
 //
 // What is remembered may be out of date. It is good enough to write on, since
 // that fails then, and saves two requests; but never to refuse on.
-func (s *Store) ask(ctx context.Context, resource string, req lease.Request) (lease.Reply, error) {
-	if req.Op != lease.OpGet && !readable(req.Holder) {
-		return lease.Reply{}, &lease.InvalidError{Resource: resource, Op: req.Op}
+func (s *Store) ask(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	if c.Op != lease.OpGet && !c.Holder.Valid() {
+		return c.To(lease.CodeInvalid), nil
 	}
-	st, now, remembered := s.remembered(resource, req)
+	st, now, remembered := s.remembered(c)
 	for ; ; remembered = false {
 		if !remembered {
 			var err error
-			if st, now, err = s.look(ctx, resource); err != nil {
-				return lease.Reply{}, fmt.Errorf("lease %q: %v: nothing done: %w", resource, req.Op, err)
+			if st, now, err = s.look(ctx, c.Resource); err != nil {
+				return lease.Reply{}, fmt.Errorf("lease %q: %v: nothing done: %w", c.Resource, c.Op, err)
 			}
 		}
-		next, rep := st.Handle(now, 0, req)
-		refused := rep.Err(resource)
-		if remembered && refused != nil {
+		next, rep := st.Handle(now, 0, c.Request)
+		if remembered && rep.Code != lease.CodeGranted {
 			continue
 		}
 		if next == st.Record && rep.Code != lease.CodeGranted {
-			return rep, refused
+			return rep, nil
 		}
 		// The next token of the rules is not the one: the server counts.
 		fresh := next.Token != st.Token
-		ttl := cmp.Or(req.TTL, st.TTL)
-		after, err := s.write(ctx, resource, st, st.after(next, fresh, ttl, s.offset))
+		ttl := cmp.Or(c.TTL, st.TTL)
+		after, err := s.write(ctx, c.Resource, st, st.after(next, fresh, ttl, s.offset))
 		switch {
 		case errors.Is(err, errConflict):
 			continue
 		case err != nil:
-			return lease.Reply{}, fmt.Errorf("lease %q: %v: outcome unknown: %w", resource, req.Op, err)
+			return lease.Reply{}, fmt.Errorf("lease %q: %v: outcome unknown: %w", c.Resource, c.Op, err)
 		}
 		if fresh {
 			rep.Token = lease.Token(after)
 		}
-		return rep, refused
+		return rep, nil
 	}
 }
 
-// readable reports whether the key can keep h.
-func readable(h lease.Holder) bool {
-	back, err := lease.ParseHolder(h.String())
-	return err == nil && back == h && !h.IsZero()
-}
-
-// remembered is the lease as this store wrote it last, if that is req's own
+// remembered is the lease as this store wrote it last, if that is c's own
 // tenure, and an instant at which that ran. How long it runs is known at least,
 // which is why a shorter TTL needs a look: it must not end it earlier.
-func (s *Store) remembered(resource string, req lease.Request) (state, time.Duration, bool) {
-	if req.Op != lease.OpRenew {
+func (s *Store) remembered(c lease.Call) (state, time.Duration, bool) {
+	if c.Op != lease.OpRenew {
 		return state{}, 0, false
 	}
-	st, ok := s.known.get(resource)
-	return st, st.stored, ok && st.Token == req.Token && st.Holder == req.Holder && req.TTL >= st.TTL
+	st, ok := s.known.get(c.Resource)
+	return st, st.stored, ok && st.Token == c.Token && st.Holder == c.Holder && c.TTL >= st.TTL
 }
 
 // look reads the lease, and after it the clock of the stream's leader, which

@@ -69,9 +69,3 @@ func decode(key string, body []byte) (state, error) {
 	}
 	return s, nil
 }
-
-// readable reports whether h can be read back from its text form.
-func readable(h lease.Holder) bool {
-	back, err := lease.ParseHolder(h.String())
-	return err == nil && back == h && !h.IsZero()
-}

@@ -80,7 +80,7 @@ func (s *Store) Key(resource string) string {
 // cannot be read back too, *[lease.InvalidError]; a *[RegressedError] or an
 // *[ObjectError] says that nothing was done either.
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	return s.grant(ctx, resource, lease.Request{Op: lease.OpAcquire, Holder: holder, TTL: ttl})
+	return lease.Handler(s.handle).Acquire(ctx, resource, holder, ttl)
 }
 
 // Renew extends holder's tenure under token to at least ttl from now. One that
@@ -88,37 +88,27 @@ func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holde
 // *[lease.LapsedError] and *[lease.LostError], which match [lease.ErrNotHeld], and
 // *[lease.InvalidError].
 func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	return s.grant(ctx, resource, lease.Request{Op: lease.OpRenew, Holder: holder, Token: token, TTL: ttl})
+	return lease.Handler(s.handle).Renew(ctx, resource, holder, token, ttl)
 }
 
 // Release ends holder's tenure under token. Its refusals are those of Renew.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
-	_, err := s.handle(ctx, resource, lease.Request{Op: lease.OpRelease, Holder: holder, Token: token})
-	return err
+	return lease.Handler(s.handle).Release(ctx, resource, holder, token)
 }
 
 // Get says who holds resource. Once this process has seen the lease unchanged for
 // long enough it is nobody, and Get writes that down, for all others to see. It
 // needs the right to write for that.
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
-	r, err := s.handle(ctx, resource, lease.Request{Op: lease.OpGet})
-	if err != nil {
-		return lease.Observation{}, err
-	}
-	o := lease.Observation{Resource: resource, Token: r.Token}
-	if r.Code == lease.CodeHeld {
-		o.Holder, o.Remaining = r.Current, r.Remaining
-	}
-	return o, nil
+	return lease.Handler(s.handle).Get(ctx, resource)
 }
 
 // Delete takes the lease from whoever holds it, for an operator. The object
 // stays, since it is what counts the tokens.
 func (s *Store) Delete(ctx context.Context, resource string) error {
-	_, err := s.change(ctx, "delete", resource, func(r lease.Record, _ time.Duration) (lease.Record, bool, error) {
-		return r.Delete(), r.Token > 0, nil
+	return s.change(ctx, "delete", resource, func(r lease.Record, _ time.Duration) (lease.Record, bool, bool) {
+		return r.Delete(), r.Token > 0, false
 	})
-	return err
 }
 
 // Raise makes every token granted from now on higher than token, for an operator
@@ -155,29 +145,21 @@ func (s *Store) Raise(ctx context.Context, resource string, token lease.Token) e
 	}
 }
 
-func (s *Store) grant(ctx context.Context, resource string, req lease.Request) (lease.Grant, error) {
-	r, err := s.handle(ctx, resource, req)
-	if err != nil {
-		return lease.Grant{}, err
-	}
-	return lease.Grant{Resource: resource, Holder: req.Holder, Token: r.Token, TTL: r.TTL}, nil
-}
-
-// handle has [lease.Record] answer req.
-func (s *Store) handle(ctx context.Context, resource string, req lease.Request) (lease.Reply, error) {
-	if req.Op != lease.OpGet && !readable(req.Holder) {
-		return lease.Reply{}, &lease.InvalidError{Resource: resource, Op: req.Op}
+// handle has [lease.Record] answer c.
+func (s *Store) handle(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	if c.Op != lease.OpGet && !c.Holder.Valid() {
+		return c.To(lease.CodeInvalid), nil
 	}
 	var reply lease.Reply
-	refused, err := s.change(ctx, req.Op.String(), resource, func(r lease.Record, now time.Duration) (lease.Record, bool, error) {
+	err := s.change(ctx, c.Op.String(), c.Resource, func(r lease.Record, now time.Duration) (lease.Record, bool, bool) {
 		var after lease.Record
-		after, reply = r.Handle(now, s.opts.LockDelay, req)
+		after, reply = r.Handle(now, s.opts.LockDelay, c.Request)
 		// A renewal is written though it changes nothing: that it was is what
 		// challengers look at.
 		write := after.Durable != r.Durable || reply.Code == lease.CodeGranted
-		return after, write, reply.Err(resource)
+		return after, write, reply.Err(c.Resource) != nil
 	})
-	return reply, cmp.Or(err, refused)
+	return reply, err
 }
 
 // change writes what decide makes of the lease, on the condition that it is
@@ -185,19 +167,20 @@ func (s *Store) handle(ctx context.Context, resource string, req lease.Request) 
 //
 // What is remembered may be out of date. It is good enough to write on, since
 // that fails then, and saves a request; but never to answer on.
-func (s *Store) change(ctx context.Context, what, resource string, decide func(lease.Record, time.Duration) (next lease.Record, write bool, refused error)) (refused, err error) {
+func (s *Store) change(ctx context.Context, what, resource string, decide func(lease.Record, time.Duration) (next lease.Record, write, refused bool)) error {
 	for seen, remembered := s.sights.get(resource); ; remembered = false {
 		if !remembered {
+			var err error
 			if seen, err = s.look(ctx, resource); err != nil {
-				return nil, fmt.Errorf("lease %q: %s: nothing done: %w", resource, what, err)
+				return fmt.Errorf("lease %q: %s: nothing done: %w", resource, what, err)
 			}
 		}
 		next, write, refused := decide(seen.record(s.opts.MaxDriftRate), s.opts.Clock.Now())
-		if remembered && (!write || refused != nil) {
+		if remembered && (!write || refused) {
 			continue
 		}
 		if !write {
-			return refused, nil
+			return nil
 		}
 		asked, _ := s.sights.get(resource)
 		after, err := s.write(ctx, resource, seen, next.Durable)
@@ -206,10 +189,10 @@ func (s *Store) change(ctx context.Context, what, resource string, decide func(l
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("lease %q: %s: outcome unknown: %w", resource, what, err)
+			return fmt.Errorf("lease %q: %s: outcome unknown: %w", resource, what, err)
 		}
 		s.sights.saw(resource, after, asked.Sight)
-		return refused, nil
+		return nil
 	}
 }
 

@@ -20,7 +20,7 @@ func (s *Store) Batch(ctx context.Context, calls []lease.Call) []lease.Answer {
 	var sent []int
 	for i, c := range calls {
 		if malformed(c.Request) {
-			answers[i].Err = c.To(lease.CodeInvalid).Err(c.Resource)
+			answers[i] = c.To(lease.CodeInvalid).Answer(c.Resource)
 			continue
 		}
 		sent = append(sent, i)
@@ -65,10 +65,11 @@ func (s *Store) pipeline(ctx context.Context, calls []lease.Call, answers []leas
 			unknown = append(unknown, i)
 		}
 		rep, err := s.read(cmds[j], c.Op.String(), c.Resource, c.Request)
-		if err == nil {
-			answers[i].Grant, err = granted(c.Resource, rep), rep.Err(c.Resource)
+		if err != nil {
+			answers[i].Err = err
+			continue
 		}
-		answers[i].Err = err
+		answers[i] = rep.Answer(c.Resource)
 	}
 	return unknown
 }

@@ -86,31 +86,26 @@ func Dial(o goredis.Options) *goredis.Client {
 // and once the token 2^63-1 was issued. Any other error leaves the outcome
 // unknown, unless it matches [ErrNotDone].
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	return s.grant(ctx, resource, lease.Request{Op: lease.OpAcquire, Holder: holder, TTL: ttl})
+	return lease.Handler(s.call).Acquire(ctx, resource, holder, ttl)
 }
 
 // Renew extends holder's tenure as [lease.Record.Renew] decides. The refusals
 // are *[lease.LapsedError], *[lease.LostError] and *[lease.InvalidError]; other
 // errors are as in [Store.Acquire].
 func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	return s.grant(ctx, resource, lease.Request{Op: lease.OpRenew, Holder: holder, Token: token, TTL: ttl})
+	return lease.Handler(s.call).Renew(ctx, resource, holder, token, ttl)
 }
 
 // Release ends holder's tenure as [lease.Record.Release] decides. Its errors are
 // those of [Store.Renew].
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
-	_, err := s.grant(ctx, resource, lease.Request{Op: lease.OpRelease, Holder: holder, Token: token})
-	return err
+	return lease.Handler(s.call).Release(ctx, resource, holder, token)
 }
 
 // Get says who holds resource. It writes when it is the first to see a lapse, so
 // it needs the primary.
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
-	rep, err := s.call(ctx, resource, lease.Request{Op: lease.OpGet})
-	if err != nil {
-		return lease.Observation{}, err
-	}
-	return lease.Observation{Resource: resource, Holder: rep.Current, Token: rep.Token, Remaining: rep.Remaining}, nil
+	return lease.Handler(s.call).Get(ctx, resource)
 }
 
 // Delete removes the lease as an operator would: it is free at once, and its
@@ -124,28 +119,12 @@ func (s *Store) Delete(ctx context.Context, resource string) error {
 // it is.
 func (s *Store) Close() { s.hub.close() }
 
-func (s *Store) grant(ctx context.Context, resource string, req lease.Request) (lease.Grant, error) {
-	rep, err := s.call(ctx, resource, req)
-	if err != nil {
-		return lease.Grant{}, err
+// call makes c, or refuses it where no state could make sense of it.
+func (s *Store) call(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	if malformed(c.Request) {
+		return c.To(lease.CodeInvalid), nil
 	}
-	return granted(resource, rep), rep.Err(resource)
-}
-
-// granted is the grant in rep, if it is one.
-func granted(resource string, rep lease.Reply) lease.Grant {
-	if rep.Code != lease.CodeGranted {
-		return lease.Grant{}
-	}
-	return lease.Grant{Resource: resource, Holder: rep.Holder, Token: rep.Token, TTL: rep.TTL}
-}
-
-// call makes req, or refuses it where no state could make sense of it.
-func (s *Store) call(ctx context.Context, resource string, req lease.Request) (lease.Reply, error) {
-	if malformed(req) {
-		return req.To(lease.CodeInvalid), nil
-	}
-	return s.run(ctx, resource, req.Op.String(), req)
+	return s.run(ctx, c.Resource, c.Op.String(), c.Request)
 }
 
 func (s *Store) run(ctx context.Context, resource, op string, req lease.Request) (lease.Reply, error) {
@@ -177,10 +156,7 @@ func malformed(req lease.Request) bool {
 	if req.Op == lease.OpGet {
 		return false
 	}
-	if h, err := lease.ParseHolder(req.Holder.String()); err != nil || h != req.Holder || h.IsZero() {
-		return true
-	}
-	return req.Op != lease.OpAcquire && req.Token == 0 || req.Op != lease.OpRelease && req.TTL <= 0
+	return !req.Holder.Valid() || req.Op != lease.OpAcquire && req.Token == 0 || req.Op != lease.OpRelease && req.TTL <= 0
 }
 
 // read is the reply in what lease.lua has answered.

@@ -266,7 +266,7 @@ func forgets(in lease.Status, after time.Duration) func(time.Duration, row, leas
 // forgetful is a store that keeps so many leases in one state, and drops the
 // one that came to be in it first.
 type forgetful struct {
-	lease.Store
+	lease.Handler
 	keeps int
 	only  lease.Status
 	e     kit.Env
@@ -274,12 +274,15 @@ type forgetful struct {
 	queue []string
 }
 
-func (s *forgetful) do(resource string, q lease.Request) (lease.Reply, error) {
-	r := s.recs[resource]
-	next, rep := r.Handle(s.e.Clock.Now(), 0, q)
-	s.recs[resource] = next
+func (s *forgetful) handle(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return lease.Reply{}, err
+	}
+	r := s.recs[c.Resource]
+	next, rep := r.Handle(s.e.Clock.Now(), 0, c.Request)
+	s.recs[c.Resource] = next
 	if next.Status == s.only && next.Status != r.Status || next.Token != r.Token && s.only == lease.Running {
-		s.queue = append(s.queue, resource)
+		s.queue = append(s.queue, c.Resource)
 		if len(s.queue) > s.keeps {
 			if old := s.queue[0]; s.recs[old].Status == s.only {
 				delete(s.recs, old)
@@ -287,41 +290,5 @@ func (s *forgetful) do(resource string, q lease.Request) (lease.Reply, error) {
 			s.queue = s.queue[1:]
 		}
 	}
-	return rep, rep.Err(resource)
-}
-
-func (s *forgetful) grant(resource string, rep lease.Reply, err error) (lease.Grant, error) {
-	if err != nil {
-		return lease.Grant{}, err
-	}
-	return lease.Grant{Resource: resource, Holder: rep.Holder, Token: rep.Token, TTL: rep.TTL}, nil
-}
-
-func (s *forgetful) Acquire(ctx context.Context, r string, h lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	if err := ctx.Err(); err != nil {
-		return lease.Grant{}, err
-	}
-	rep, err := s.do(r, lease.Request{Op: lease.OpAcquire, Holder: h, TTL: ttl})
-	return s.grant(r, rep, err)
-}
-
-func (s *forgetful) Renew(ctx context.Context, r string, h lease.Holder, t lease.Token, ttl time.Duration) (lease.Grant, error) {
-	if err := ctx.Err(); err != nil {
-		return lease.Grant{}, err
-	}
-	rep, err := s.do(r, lease.Request{Op: lease.OpRenew, Holder: h, Token: t, TTL: ttl})
-	return s.grant(r, rep, err)
-}
-
-func (s *forgetful) Release(ctx context.Context, r string, h lease.Holder, t lease.Token) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	_, err := s.do(r, lease.Request{Op: lease.OpRelease, Holder: h, Token: t})
-	return err
-}
-
-func (s *forgetful) Get(_ context.Context, r string) (lease.Observation, error) {
-	rep, err := s.do(r, lease.Request{Op: lease.OpGet})
-	return lease.Observation{Resource: r, Holder: rep.Current, Token: rep.Token, Remaining: rep.Remaining}, err
+	return rep, nil
 }

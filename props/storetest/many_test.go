@@ -13,7 +13,11 @@ func TestAStoreThatKeepsOnlySoManyLeasesIsConvicted(t *testing.T) {
 		for _, keeps := range limits {
 			t.Run(fmt.Sprint(keeps, only), func(t *testing.T) {
 				// The lease that was asked for longest ago gives way.
-				open := func(e kit.Env) lease.Store { return &forgetful{keeps: keeps, only: only, e: e, recs: map[string]row{}} }
+				open := func(e kit.Env) lease.Store {
+					s := &forgetful{keeps: keeps, only: only, e: e, recs: map[string]row{}}
+					s.Handler = s.handle
+					return s
+				}
 				out := Many(open, kit.Options{}, kit.Effort{}).Run()
 				if out.Failure == nil || len(out.Failure.Story) > 10 {
 					t.Errorf("not convicted in a few lines: %+v", out)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"fencepost/impl/lease"
 	"fencepost/props/kit"
@@ -20,6 +19,7 @@ type database struct {
 
 // library is a process's view of the database: right, unless it remembers.
 type library struct {
+	lease.Handler
 	env      kit.Env
 	database *database
 	cache    map[string]lease.Record // nil: it looks at the database each time
@@ -31,49 +31,24 @@ func openLibrary(caches bool) script.Open {
 		if caches {
 			l.cache = map[string]lease.Record{}
 		}
+		l.Handler = l.handle
 		return l
 	}
 }
 
-func (l *library) handle(resource string, req lease.Request) (lease.Reply, error) {
+func (l *library) handle(_ context.Context, c lease.Call) (lease.Reply, error) {
 	l.database.mu.Lock()
 	defer l.database.mu.Unlock()
-	row, known := l.cache[resource]
+	row, known := l.cache[c.Resource]
 	if !known {
-		row = l.database.rows[resource]
+		row = l.database.rows[c.Resource]
 	}
-	row, rep := row.Handle(l.env.Clock.Now(), 0, req)
-	l.database.rows[resource] = row
+	row, rep := row.Handle(l.env.Clock.Now(), 0, c.Request)
+	l.database.rows[c.Resource] = row
 	if l.cache != nil {
-		l.cache[resource] = row
+		l.cache[c.Resource] = row
 	}
-	return rep, rep.Err(resource)
-}
-
-func (l *library) grant(resource string, req lease.Request) (lease.Grant, error) {
-	rep, err := l.handle(resource, req)
-	if err != nil {
-		return lease.Grant{}, err
-	}
-	return lease.Grant{Resource: resource, Holder: rep.Holder, Token: rep.Token, TTL: rep.TTL}, nil
-}
-
-func (l *library) Acquire(_ context.Context, resource string, h lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	return l.grant(resource, lease.Request{Op: lease.OpAcquire, Holder: h, TTL: ttl})
-}
-
-func (l *library) Renew(_ context.Context, resource string, h lease.Holder, t lease.Token, ttl time.Duration) (lease.Grant, error) {
-	return l.grant(resource, lease.Request{Op: lease.OpRenew, Holder: h, Token: t, TTL: ttl})
-}
-
-func (l *library) Release(_ context.Context, resource string, h lease.Holder, t lease.Token) error {
-	_, err := l.handle(resource, lease.Request{Op: lease.OpRelease, Holder: h, Token: t})
-	return err
-}
-
-func (l *library) Get(_ context.Context, resource string) (lease.Observation, error) {
-	rep, err := l.handle(resource, lease.Request{Op: lease.OpGet})
-	return lease.Observation{Resource: resource, Holder: rep.Current, Token: rep.Token, Remaining: rep.Remaining}, err
+	return rep, nil
 }
 
 func TestAStoreThatLooksAtTheSharedStatePasses(t *testing.T) {
