@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"time"
@@ -29,11 +28,7 @@ const (
 type lead func(ended <-chan struct{}, deadline func() time.Duration)
 
 // stand is a candidate: it campaigns each time it is told to, until its input ends.
-func stand(text string) error {
-	var j job
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		return err
-	}
+func stand(j job) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	campaign, err := libraries[j.Library](ctx, j)

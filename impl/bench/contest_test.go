@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"fencepost/props/daemon"
 )
 
 // contest is one resource and its two candidates. It belongs to one goroutine.
@@ -55,12 +56,12 @@ func (c *contest) seat(i int) error {
 	j := c.job
 	c.made++
 	j.Name = fmt.Sprintf("candidate-%d", c.made)
-	text, err := json.Marshal(j)
+	spec, err := daemon.Self(j)
 	if err != nil {
 		return err
 	}
-	p := &process{cmd: exec.Command(os.Args[0])}
-	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), candidateEnv+"="+string(text)), io.Discard
+	p := &process{cmd: exec.Command(spec.Command[0])}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), spec.Env...), io.Discard
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return err
 	}

@@ -1,14 +1,8 @@
 package bench
 
 import (
-	"context"
-	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -40,49 +34,11 @@ func (s server) kubernetes() *rest.Config {
 // startServer gives a server that ends with the test.
 func startServer(t testing.TB) server {
 	t.Helper()
-	binary := build(t)
 	s := server{Port: daemon.Port(t), Dir: t.TempDir()}
+	config := s.kubernetes()
 	daemon.Start(t, daemon.Spec{
-		Command: []string{binary, "--dir", s.Dir, "--port", strconv.Itoa(s.Port)},
-		Ready:   s.ready,
+		Command: []string{daemon.Tool(t, "../kubernetes/apiserver", "fencepost/impl/kubernetes/apiserver"), "--dir", s.Dir, "--port", strconv.Itoa(s.Port)},
+		Ready:   daemon.Healthy(config.Host+"/readyz", config.CAFile),
 	})
 	return s
-}
-
-// build gives the path of the server's binary, which Go keeps in its cache. The
-// first time it takes minutes.
-func build(t testing.TB) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-n", "fencepost/impl/kubernetes/apiserver")
-	cmd.Dir = "../kubernetes/apiserver"
-	// By its own go.mod alone, so that it is built once, whatever else there is in a workspace.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the API server cannot be built: %v\n%s", err, errs.String())
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func (s server) ready(ctx context.Context) error {
-	client, err := rest.HTTPClientFor(s.kubernetes())
-	if err != nil {
-		return err
-	}
-	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.kubernetes().Host+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s", resp.Status)
-	}
-	return nil
 }

@@ -3,10 +3,8 @@ package etcd_test
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,17 +18,7 @@ import (
 	"fencepost/props/daemon"
 )
 
-// memberEnv makes this test binary an etcd server instead, so that one can be
-// killed with SIGKILL.
-const memberEnv = "FENCEPOST_ETCD_MEMBER"
-
-func TestMain(m *testing.M) {
-	if text := os.Getenv(memberEnv); text != "" {
-		fmt.Fprintln(os.Stderr, serve(text))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { daemon.Main(m, member.serve) }
 
 // member is one server of a cluster, and what it has to know.
 type member struct {
@@ -40,11 +28,7 @@ type member struct {
 	Log                     string // level; default: errors
 }
 
-func serve(text string) error {
-	var m member
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return err
-	}
+func (m member) serve() error {
 	e, err := m.start()
 	if err != nil {
 		return err
@@ -97,11 +81,11 @@ func startCluster(tb testing.TB, n int, tick, election uint) *cluster {
 	tb.Helper()
 	c := &cluster{members: members(tb, n, tick, election)}
 	for i, m := range c.members {
-		text, err := json.Marshal(m)
+		spec, err := daemon.Self(m)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		spec := daemon.Spec{Command: []string{os.Args[0]}, Env: []string{memberEnv + "=" + string(text)}, Ready: func(context.Context) error { return nil }}
+		spec.Ready = func(context.Context) error { return nil }
 		if i == n-1 {
 			// Only with a majority does any of them answer.
 			spec.Ready = func(ctx context.Context) error { return c.ready(ctx, c.endpoints()...) }

@@ -1,14 +1,8 @@
 package kubernetes_test
 
 import (
-	"context"
-	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -28,7 +22,6 @@ type server struct {
 
 func startServer(t testing.TB) *server {
 	t.Helper()
-	binary := build(t)
 	dir, port := t.TempDir(), daemon.Port(t)
 	s := &server{config: &rest.Config{
 		Host:            "https://127.0.0.1:" + strconv.Itoa(port),
@@ -36,48 +29,11 @@ func startServer(t testing.TB) *server {
 		QPS:             -1, // else client-go makes calls wait
 	}}
 	s.Daemon = daemon.Start(t, daemon.Spec{
-		Command: []string{binary, "--dir", dir, "--port", strconv.Itoa(port)},
-		Ready:   s.ready,
+		// To build it takes minutes the first time.
+		Command: []string{daemon.Tool(t, "apiserver", "fencepost/impl/kubernetes/apiserver"), "--dir", dir, "--port", strconv.Itoa(port)},
+		Ready:   daemon.Healthy(s.config.Host+"/readyz", s.config.CAFile),
 	})
 	return s
-}
-
-// build gives the path of the server's binary, which Go keeps in its cache. The
-// first time it takes minutes.
-func build(t testing.TB) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "tool", "-n", "fencepost/impl/kubernetes/apiserver")
-	cmd.Dir = "apiserver"
-	// By its own go.mod alone, so that it is built once, whatever else there is in a workspace.
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the API server cannot be built: %v\n%s", err, errs.String())
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func (s *server) ready(ctx context.Context) error {
-	client, err := rest.HTTPClientFor(s.config)
-	if err != nil {
-		return err
-	}
-	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.config.Host+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("not ready: %s", resp.Status)
-	}
-	return nil
 }
 
 // leases are those of one namespace.

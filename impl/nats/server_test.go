@@ -2,10 +2,8 @@ package nats_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +16,7 @@ import (
 	"fencepost/props/daemon"
 )
 
-// memberEnv makes this test binary a NATS server instead, so that one can be
-// killed with SIGKILL.
-const memberEnv = "FENCEPOST_NATS_MEMBER"
-
-func TestMain(m *testing.M) {
-	if text := os.Getenv(memberEnv); text != "" {
-		fmt.Fprintln(os.Stderr, serve(text))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { daemon.Main(m, member.serve) }
 
 // member is one server, and what it has to know.
 type member struct {
@@ -38,11 +26,7 @@ type member struct {
 	Routes    []int // of all
 }
 
-func serve(text string) error {
-	var m member
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		return err
-	}
+func (m member) serve() error {
 	s, err := m.start()
 	if err != nil {
 		return err
@@ -96,11 +80,11 @@ func startCluster(tb testing.TB, n int) *cluster {
 	}
 	for i, m := range c.members {
 		m.Routes = routes
-		text, err := json.Marshal(m)
+		spec, err := daemon.Self(m)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		spec := daemon.Spec{Command: []string{os.Args[0]}, Env: []string{memberEnv + "=" + string(text)}, Ready: func(context.Context) error { return nil }}
+		spec.Ready = func(context.Context) error { return nil }
 		if i == n-1 {
 			// Only with a majority does any of them answer.
 			spec.Ready = func(ctx context.Context) error { return c.ready(ctx) }

@@ -18,31 +18,28 @@ import (
 	"fencepost/props/daemon"
 )
 
-// TestMain makes the test binary a server too: one that answers with its
-// process id.
-func TestMain(m *testing.M) {
-	if port := os.Getenv("DAEMON_TEST_PORT"); port != "" {
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				os.Exit(1)
-			}
-			fmt.Fprint(c, os.Getpid())
-			c.Close()
-		}
+func TestMain(m *testing.M) { daemon.Main(m, serve) }
+
+// serve is a server that answers with its process id.
+func serve(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return err
 	}
-	os.Exit(m.Run())
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(c, os.Getpid())
+		c.Close()
+	}
 }
 
 // server is one that answers on port with its process id, as ask reads it.
 func server(t *testing.T, port int) (spec daemon.Spec, ask func(context.Context) (int, error)) {
 	t.Helper()
-	exe, err := os.Executable()
+	spec, err := daemon.Self(port)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +57,11 @@ func server(t *testing.T, port int) (spec daemon.Spec, ask func(context.Context)
 		}
 		return strconv.Atoi(string(b[:n]))
 	}
-	return daemon.Spec{
-		Command: []string{exe},
-		Env:     []string{fmt.Sprintf("DAEMON_TEST_PORT=%d", port)},
-		Ready: func(ctx context.Context) error {
-			_, err := ask(ctx)
-			return err
-		},
-	}, ask
+	spec.Ready = func(ctx context.Context) error {
+		_, err := ask(ctx)
+		return err
+	}
+	return spec, ask
 }
 
 func TestAServerRunsUntilItIsKilledAndComesBack(t *testing.T) {

@@ -6,10 +6,43 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"path/filepath"
 	"testing"
 
 	"fencepost/props/daemon"
 )
+
+// A server that is a Go package, in a process that a later step may kill.
+func ExampleSelf() {
+	type config struct{ Port int }
+	serve := func(c config) error {
+		return http.ListenAndServe(fmt.Sprintf("127.0.0.1:%d", c.Port), http.NotFoundHandler())
+	}
+	_ = func(m *testing.M) { daemon.Main(m, serve) } // TestMain
+	_ = func(t *testing.T) {
+		port := daemon.Port(t)
+		spec, err := daemon.Self(config{port})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Ready = daemon.Healthy(fmt.Sprintf("http://127.0.0.1:%d/readyz", port), "")
+		daemon.Start(t, spec).Kill()
+	}
+	// Output:
+}
+
+// A server that is a Go command, in a module of its own.
+func ExampleTool() {
+	_ = func(t *testing.T) {
+		dir, port := t.TempDir(), fmt.Sprint(daemon.Port(t))
+		daemon.Start(t, daemon.Spec{
+			Command: []string{daemon.Tool(t, "apiserver", "fencepost/impl/kubernetes/apiserver"), "--dir", dir, "--port", port},
+			Ready:   daemon.Healthy("https://127.0.0.1:"+port+"/readyz", filepath.Join(dir, "apiserver.crt")),
+		})
+	}
+	// Output:
+}
 
 // A server of its own for a test, which a later step of it may kill.
 func ExampleStart() {
