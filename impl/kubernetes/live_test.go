@@ -33,6 +33,7 @@ type fleet struct {
 	mu        sync.Mutex
 	processes []*watching
 	resources []string
+	watches   sync.WaitGroup
 }
 
 // watching is one of them.
@@ -68,10 +69,10 @@ func (f *fleet) know(resource string) {
 // watch watches until the process ends. Where that has ended, nothing does.
 func (w *watching) watch(resource string) {
 	if hints, err := w.Store.Watch(w.ctx, resource); err == nil {
-		go func() {
+		w.fleet.watches.Go(func() {
 			for range hints { // closed with the process
 			}
-		}()
+		})
 	}
 }
 
@@ -89,6 +90,7 @@ func TestStore(t *testing.T) {
 	s := startServer(t)
 	leases := s.leases(t, "default")
 	var f fleet
+	t.Cleanup(f.watches.Wait)
 	props.TestLiveStore(t, func(e props.LiveEnv) lease.Store {
 		return f.add(e.Context, mustStore(t, s.leases(t, "default"), kubernetes.Options{}))
 	}, props.LiveOptions{

@@ -161,6 +161,7 @@ func TestWrongStoresAreCaught(t *testing.T) {
 	fake := stamped{fakeLeases(t), new(atomic.Int64)}
 	var transitions sync.Map
 	var f fleet
+	t.Cleanup(f.watches.Wait)
 	watched := func(e props.LiveEnv) lease.Store {
 		return f.add(e.Context, mustStore(t, leases, kubernetes.Options{}))
 	}

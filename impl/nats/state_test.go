@@ -1,6 +1,8 @@
 package nats
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +76,35 @@ func TestOnlyARenewalThatShortensNothingGoesWithoutALook(t *testing.T) {
 	} {
 		if _, _, got := s.remembered(lease.Call{Resource: "r", Request: c.req}); got != c.want {
 			t.Errorf("%+v: %t, want %t", c.req, got, c.want)
+		}
+	}
+}
+
+// Each setting that a bucket must have is missed where it is not so, and said to be.
+func TestABucketThatIsNotSoundIsRefused(t *testing.T) {
+	right := jetstream.StreamConfig{Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1}
+	if err := sound("leases", right); err != nil {
+		t.Fatalf("one that is: %v", err)
+	}
+	for _, wrong := range []struct {
+		said string
+		set  func(*jetstream.StreamConfig)
+	}{
+		{"AllowDirect", func(c *jetstream.StreamConfig) { c.AllowDirect = true }},
+		{"TTL", func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }},
+		{"Discard", func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardOld }},
+		{"memory storage", func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }},
+		{"a history", func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 2 }},
+		{"a history", func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = -1 }}, // no bound
+		{"a copy of another", func(c *jetstream.StreamConfig) { c.Mirror = &jetstream.StreamSource{Name: "KV_other"} }},
+		{"a copy of another", func(c *jetstream.StreamConfig) { c.Sources = []*jetstream.StreamSource{{Name: "KV_other"}} }},
+	} {
+		c := right
+		wrong.set(&c)
+		err := sound("leases", c)
+		refused, ok := errors.AsType[*lease.ConfigError](err)
+		if !ok || refused.Field != "bucket" || !strings.Contains(refused.Reason, wrong.said) || !strings.Contains(refused.Reason, "CreateBucket") {
+			t.Errorf("want %q: %v", wrong.said, err)
 		}
 	}
 }

@@ -62,3 +62,31 @@ func ExampleStore_Raise() {
 	// <nil>
 	// 41 <nil>
 }
+
+// The object of a lease, for an operator who looks for it in the bucket.
+func ExampleStore_Key() {
+	store, _ := objectstore.New(newMemory(), "fencepost", objectstore.Options{Prefix: "prod/leases/"})
+	fmt.Println(store.Key("scheduler"))
+	fmt.Println(store.Key("reports/nightly"))
+	// Output:
+	// prod/leases/scheduler.json
+	// prod/leases/reports%2Fnightly.json
+}
+
+// An operator takes the lease from a holder that is known to have stopped. Its
+// object stays, and so do the tokens.
+func ExampleStore_Delete() {
+	store, _ := objectstore.New(newMemory(), "fencepost", objectstore.Options{})
+	ctx := context.Background()
+	alice := lease.Holder{Node: "alice", Seq: 1, Nonce: 0xa}
+	bob := lease.Holder{Node: "bob", Seq: 1, Nonce: 0xb}
+	_, err := store.Acquire(ctx, "scheduler", alice, time.Hour)
+	fmt.Println(err)
+	fmt.Println(store.Delete(ctx, "scheduler"))
+	g, err := store.Acquire(ctx, "scheduler", bob, time.Hour)
+	fmt.Println(g.Token, err)
+	// Output:
+	// <nil>
+	// <nil>
+	// 2 <nil>
+}

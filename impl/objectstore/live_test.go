@@ -24,9 +24,10 @@ func promises() props.Options {
 // asked about it.
 type polling struct {
 	*objectstore.Store
-	ctx    context.Context
-	mu     sync.Mutex
-	polled map[string]bool
+	ctx     context.Context
+	mu      sync.Mutex
+	polled  map[string]bool
+	pollers sync.WaitGroup
 }
 
 func (p *polling) poll(resource string) {
@@ -36,7 +37,7 @@ func (p *polling) poll(resource string) {
 		return
 	}
 	p.polled[resource] = true
-	go func() { // until the process ends
+	p.pollers.Go(func() { // until the process ends
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -47,7 +48,7 @@ func (p *polling) poll(resource string) {
 				p.Store.Get(p.ctx, resource) // the next one sees what this one did not
 			}
 		}
-	}()
+	})
 }
 
 func (p *polling) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
@@ -63,7 +64,9 @@ func (p *polling) Get(ctx context.Context, resource string) (lease.Observation, 
 func TestStore(t *testing.T) {
 	s := startServer(t)
 	props.TestLiveStore(t, func(e props.LiveEnv) lease.Store {
-		return &polling{Store: mustStore(t, s.client(), objectstore.Options{}), ctx: e.Context, polled: map[string]bool{}}
+		p := &polling{Store: mustStore(t, s.client(), objectstore.Options{}), ctx: e.Context, polled: map[string]bool{}}
+		t.Cleanup(p.pollers.Wait)
+		return p
 	}, props.LiveOptions{Options: promises(), Restart: s.restart})
 }
 

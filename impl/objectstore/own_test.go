@@ -1,8 +1,12 @@
 package objectstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,5 +80,84 @@ func TestRegressionIsRefusedUntilRaised(t *testing.T) {
 	}
 	if g, err := s.Acquire(t.Context(), "r", holder("b"), time.Second); err != nil || g.Token != 8 {
 		t.Fatalf("after Raise(7): %+v, %v; want token 8", g, err)
+	}
+}
+
+// Tokens start at FirstToken where there is no object, and go on where there is.
+func TestFirstTokenIsThatOfALeaseWithoutAnObject(t *testing.T) {
+	m := newMemory()
+	for _, c := range []struct {
+		first, want lease.Token
+		resource    string
+	}{{34, 34, "a"}, {1, 35, "a"}, {90, 36, "a"}, {0, 1, "b"}} {
+		s := mustStore(t, m, objectstore.Options{Clock: new(clock.Manual), FirstToken: c.first})
+		g, err := s.Acquire(t.Context(), c.resource, holder("a"), time.Second)
+		if err != nil || g.Token != c.want {
+			t.Fatalf("first %d: %+v, %v; want token %d", c.first, g, err, c.want)
+		}
+		if err := s.Release(t.Context(), c.resource, holder("a"), g.Token); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// heedless writes without a condition what makes the lease so.
+type heedless struct {
+	*memory
+	status string
+}
+
+func (h heedless) PutObject(ctx context.Context, in *s3.PutObjectInput, o ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	body, err := io.ReadAll(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	in.Body = bytes.NewReader(body)
+	if strings.Contains(string(body), `"status":"`+h.status+`"`) {
+		in.IfMatch = nil
+	}
+	return h.memory.PutObject(ctx, in, o...)
+}
+
+// What a process that slept does to a lease that b has taken over meanwhile is
+// refused, since what it remembers is out of date.
+func TestWhatASleeperDoesOnWhatItRemembersIsRefused(t *testing.T) {
+	asleep := map[string]func(context.Context, *objectstore.Store) error{
+		"running": func(ctx context.Context, s *objectstore.Store) error {
+			_, err := s.Renew(ctx, "r", holder("a"), 1, time.Second)
+			return err
+		},
+		"free": func(ctx context.Context, s *objectstore.Store) error {
+			return s.Release(ctx, "r", holder("a"), 1)
+		},
+	}
+	for status, wakes := range asleep {
+		refused := func(o objectstore.Objects, m *memory) error {
+			clk := new(clock.Manual)
+			a, b := mustStore(t, o, objectstore.Options{Clock: new(clock.Manual)}), mustStore(t, m, objectstore.Options{Clock: clk})
+			if _, err := a.Acquire(t.Context(), "r", holder("a"), time.Second); err != nil {
+				return err
+			}
+			b.Get(t.Context(), "r")
+			clk.Advance(time.Minute)
+			if _, err := b.Acquire(t.Context(), "r", holder("b"), time.Minute); err != nil {
+				return err
+			}
+			if err := wakes(t.Context(), a); !errors.Is(err, lease.ErrNotHeld) {
+				return fmt.Errorf("a is told %v", err)
+			}
+			if o, err := b.Get(t.Context(), "r"); err != nil || o.Holder != holder("b") {
+				return fmt.Errorf("held by %v, %v", o.Holder, err)
+			}
+			return nil
+		}
+		m := newMemory()
+		if err := refused(m, m); err != nil {
+			t.Errorf("%s: %v", status, err)
+		}
+		m = newMemory()
+		if err := refused(heedless{m, status}, m); err == nil {
+			t.Errorf("%s: one that writes it without If-Match goes uncaught", status)
+		}
 	}
 }
