@@ -24,6 +24,7 @@ type shared struct {
 	ended  context.Context // once the store is to close: nothing new is begun
 	end    context.CancelFunc
 	cut    context.CancelFunc // of the connection that there is
+	shown  chan struct{}      // closed once each credential was, before which nothing is asked
 	gone   chan struct{}      // closed once all has ended
 
 	mu     sync.Mutex
@@ -66,16 +67,28 @@ func connect(o Options) (*shared, error) {
 		cut()
 		return nil, err
 	}
-	c := &shared{zk: conn, events: events, clock: o.Clock, ended: ended, end: end, cut: cut, gone: make(chan struct{})}
-	for _, a := range o.Auth {
-		// It is kept for whenever there is a connection.
-		c.start(func() {
-			if err := conn.AddAuth(a.Scheme, a.Secret); err != nil {
-				o.Logger.Error("credential refused", "scheme", a.Scheme, "err", err)
-			}
-		})
-	}
+	c := &shared{zk: conn, events: events, clock: o.Clock, ended: ended, end: end, cut: cut, shown: make(chan struct{}), gone: make(chan struct{})}
+	c.start(func() {
+		defer close(c.shown)
+		for _, a := range o.Auth {
+			c.show(a, o.Logger)
+		}
+	})
 	return c, nil
+}
+
+// show shows a, until a server has taken it: from then on the library does on
+// each connection, but not after one that broke before the answer came.
+func (c *shared) show(a Auth, log *slog.Logger) {
+	for c.ended.Err() == nil {
+		switch err := c.zk.AddAuth(a.Scheme, a.Secret); {
+		case err == nil:
+			return
+		case errors.Is(err, zk.ErrAuthFailed):
+			log.Error("credential refused", "scheme", a.Scheme, "err", err)
+			return
+		}
+	}
 }
 
 // close ends all, and waits for that, twice the time of a farewell at most. What
@@ -135,6 +148,11 @@ func call[T any](ctx context.Context, c *shared, f func() (T, error)) (T, error)
 	var none T
 	if err := ctx.Err(); err != nil {
 		return none, err
+	}
+	select {
+	case <-c.shown:
+	case <-ctx.Done():
+		return none, ctx.Err()
 	}
 	answers := make(chan answer, 1)
 	if !c.start(func() {

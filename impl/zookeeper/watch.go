@@ -68,6 +68,11 @@ func (h *hub) run(s *Store, resource string) {
 			close(h.armed)
 		}
 	}()
+	select {
+	case <-s.conn.shown:
+	case <-s.conn.ended.Done():
+		return
+	}
 	for {
 		changed, err := s.arm(resource)
 		switch {
