@@ -3,7 +3,6 @@ package nats_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -117,15 +116,11 @@ func TestWrongStoresAreCaught(t *testing.T) {
 
 func caught(t *testing.T, checks []kit.Check, name string) {
 	t.Helper()
-	i := slices.IndexFunc(checks, func(c kit.Check) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no check %s", name)
+	f, err := kit.Convict(checks, name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	o := checks[i].Run()
-	if o.Failure == nil {
-		t.Fatalf("%s did not catch it: %+v", name, o)
-	}
-	t.Logf("caught: %v", o.Failure)
+	t.Logf("caught: %v", f)
 }
 
 // perKey guards each key with a token of its own, since JetStream compares the

@@ -2,7 +2,6 @@ package objectstore_test
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -81,19 +80,11 @@ func (s dated) Acquire(ctx context.Context, resource string, holder lease.Holder
 // caught runs the check of that name, which must convict.
 func caught(t *testing.T, checks []kit.Check, name string) {
 	t.Helper()
-	i := slices.IndexFunc(checks, func(c kit.Check) bool { return c.Name == name })
-	if i < 0 {
-		var names []string
-		for _, c := range checks {
-			names = append(names, c.Name)
-		}
-		t.Fatalf("there is no check %s: %v", name, names)
+	f, err := kit.Convict(checks, name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	out := checks[i].Run()
-	if out.Failure == nil {
-		t.Fatalf("%s did not catch it: %+v", name, out)
-	}
-	t.Logf("caught: %v", out.Failure)
+	t.Logf("caught: %v", f)
 }
 
 // Each wrong store is caught by the check that is about its fault.

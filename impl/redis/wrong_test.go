@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,15 +103,11 @@ func promise(ttl time.Duration) props.LiveOptions {
 // caught is how the check with this name convicts.
 func caught(t *testing.T, checks []kit.Check, name string) *kit.Failure {
 	t.Helper()
-	i := slices.IndexFunc(checks, func(c kit.Check) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no check %q", name)
+	f, err := kit.Convict(checks, name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	out := kit.Guard(checks[i].Run)
-	if out.Failure == nil {
-		t.Fatalf("%s did not catch it: %+v", name, out)
-	}
-	return out.Failure
+	return f
 }
 
 // Storages whose check and write are two steps, or that check nothing, are

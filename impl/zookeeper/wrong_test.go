@@ -36,25 +36,11 @@ func testLiveChecksCatchWrongStores(t *testing.T, s *server) {
 			o := s.promises()
 			o.Restart, o.NoRestart = nil, "another check is meant to convict"
 			open := func(env props.LiveEnv) lease.Store { return test.wrong(s.open(t)) }
-			for _, c := range livetest.StoreChecks(open, o) {
-				out := c.Run()
-				if c.Name != test.check {
-					continue
-				}
-				// A machine that is too slow to look in time convicts nobody.
-				for range 2 {
-					if out.Failure == nil {
-						out = c.Run()
-					}
-				}
-				if out.Failure == nil {
-					t.Errorf("%s does not convict it: %+v", c.Name, out)
-				} else {
-					t.Log(out.Failure)
-				}
-				return
+			f, err := kit.Convict(livetest.StoreChecks(open, o), test.check)
+			if err != nil {
+				t.Fatal(err)
 			}
-			t.Errorf("there is no check %s", test.check)
+			t.Logf("caught: %v", f)
 		})
 	}
 }

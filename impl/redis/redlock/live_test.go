@@ -37,11 +37,11 @@ func run(t *testing.T, checks []kit.Check, name string) kit.Outcome {
 
 func mustCatch(t *testing.T, checks []kit.Check, name string) {
 	t.Helper()
-	out := run(t, checks, name)
-	if out.Failure == nil {
-		t.Fatalf("%s did not catch it: %+v", name, out)
+	f, err := kit.Convict(checks, name)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%s", out.Failure.Text(nil, ""))
+	t.Logf("%s", f.Text(nil, ""))
 }
 
 // Numbered by a perfect oracle, and with all servers well, it keeps the rules:
