@@ -141,6 +141,17 @@ func (r *run) startServer() error {
 	return err
 }
 
+// answered asks until there is an answer: an error that is no refusal is none. The
+// connections of a pool whose server was killed give one each.
+func answered(ask func() error) error {
+	for from := clock.Boot().Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := ask()
+		if err == nil || errors.Is(err, lease.ErrStale) || clock.Boot().Now()-from > patience {
+			return err
+		}
+	}
+}
+
 // What a round kills: the leader, or also others.
 type kills struct {
 	leader, standby, server bool
@@ -233,12 +244,18 @@ func (r *run) killing(rounds, candidates int, seed uint64, what kills) (report s
 	if r.kv != nil {
 		late = r.kv(store)
 	}
-	read := func(n int) (string, bool, error) { return kv.Read(r.t.Context(), strconv.Itoa(n)) }
+	read := func(n int) (value string, ok bool, err error) {
+		err = answered(func() (err error) {
+			value, ok, err = kv.Read(r.t.Context(), strconv.Itoa(n))
+			return err
+		})
+		return value, ok, err
+	}
 	seen, refused := 0, 0
 	for i := range rounds {
 		err := r.round(rng, what, candidates, func(a ack) error {
 			refused++
-			err := late.Write(r.t.Context(), a.token, fmt.Sprint("late ", i), "late")
+			err := answered(func() error { return late.Write(r.t.Context(), a.token, fmt.Sprint("late ", i), "late") })
 			if !errors.Is(err, lease.ErrStale) {
 				return fmt.Errorf("a late write under token %d was not refused: %v", a.token, err)
 			}
