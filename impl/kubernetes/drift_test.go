@@ -1,9 +1,13 @@
 package kubernetes_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"fencepost/impl/clock"
 	"fencepost/impl/kubernetes"
@@ -64,6 +68,51 @@ func TestTakeoverFailsAfterAnUnseenRenewal(t *testing.T) {
 	_, err = b.Acquire(t.Context(), "r", holder("b"), time.Second)
 	if held, ok := errors.AsType[*lease.HeldError](err); !ok || held.Holder != holder("a") {
 		t.Fatalf("b: %v; want held by a", err)
+	}
+}
+
+// late gives the next answer to a question only after then has run.
+type late struct {
+	*memory
+	then func()
+}
+
+func (l *late) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordination.Lease, error) {
+	out, err := l.memory.Get(ctx, name, o)
+	if then := l.then; then != nil {
+		l.then = nil
+		then()
+	}
+	return out, err
+}
+
+// The renewal was seen at 1 s, so that it lapses at 9 s. An answer from before,
+// which comes at 5 s, does not make it new.
+func TestAnAnswerThatWasOvertakenIsDropped(t *testing.T) {
+	m := &late{memory: newMemory()}
+	a, _ := process(t, m.memory, 1e-12)
+	clk := new(clock.Manual)
+	b := mustStore(t, m, kubernetes.Options{Clock: clk, MaxDriftRate: 1e-12})
+	g, err := a.Acquire(t.Context(), "r", holder("a"), 8*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.then = func() {
+		if _, err := a.Renew(t.Context(), "r", holder("a"), g.Token, 8*time.Second); err != nil {
+			t.Error(err)
+		}
+		clk.Advance(time.Second)
+		if o, err := b.Get(t.Context(), "r"); err != nil || o.Remaining != 8*time.Second {
+			t.Errorf("at 1 s: %+v, %v; want 8 s more", o, err)
+		}
+		clk.Advance(4 * time.Second)
+	}
+	if o, err := b.Get(t.Context(), "r"); err != nil || o.Remaining != 4*time.Second {
+		t.Errorf("at 5 s: %+v, %v; want 4 s more", o, err)
+	}
+	clk.Advance(4 * time.Second)
+	if _, err := b.Acquire(t.Context(), "r", holder("b"), time.Second); err != nil {
+		t.Errorf("at 9 s: %v; want it granted", err)
 	}
 }
 

@@ -61,3 +61,14 @@ func ExampleReply_Answer() {
 	fmt.Println(answer.Grant.Resource, answer.Grant.Token, answer.Err)
 	// Output: db 1 <nil>
 }
+
+// A store that keeps a holder's text refuses those whose text says something else.
+func ExampleHolder_Valid() {
+	for _, h := range []lease.Holder{alice, {}, {Node: "rack#7", Seq: 1, Nonce: 1}} {
+		fmt.Printf("%q %v\n", h, h.Valid())
+	}
+	// Output:
+	// "alice#1.a11ce" true
+	// "" false
+	// "rack#7#1.1" false
+}

@@ -161,3 +161,39 @@ func TestWhatASleeperDoesOnWhatItRemembersIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// late gives the next answer to a question only after then has run.
+type late struct {
+	*memory
+	then func()
+}
+
+func (l *late) GetObject(ctx context.Context, in *s3.GetObjectInput, o ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	out, err := l.memory.GetObject(ctx, in, o...)
+	if then := l.then; then != nil {
+		l.then = nil
+		then()
+	}
+	return out, err
+}
+
+// What shows token 1 was asked for before token 2 was granted, so it does not mean
+// that the object was set back.
+func TestAnAnswerThatWasOvertakenIsDropped(t *testing.T) {
+	m := &late{memory: newMemory()}
+	s := mustStore(t, m, objectstore.Options{Clock: new(clock.Manual)})
+	if _, err := s.Acquire(t.Context(), "r", holder("a"), time.Second); err != nil {
+		t.Fatal(err)
+	}
+	m.then = func() {
+		if err := s.Release(t.Context(), "r", holder("a"), 1); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Acquire(t.Context(), "r", holder("b"), time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	if o, err := s.Get(t.Context(), "r"); err != nil || o.Holder != holder("b") || o.Token != 2 || m.then != nil {
+		t.Errorf("%+v, %v; want b under token 2", o, err)
+	}
+}
