@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -80,17 +81,19 @@ func members(tb testing.TB, n int, tick, election uint) []member {
 func startCluster(tb testing.TB, n int, tick, election uint) *cluster {
 	tb.Helper()
 	c := &cluster{members: members(tb, n, tick, election)}
-	for i, m := range c.members {
+	for _, m := range c.members {
 		spec, err := daemon.Self(m)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		spec.Ready = func(context.Context) error { return nil }
-		if i == n-1 {
-			// Only with a majority does any of them answer.
-			spec.Ready = func(ctx context.Context) error { return c.ready(ctx, c.endpoints()...) }
+		spec.Ready = m.ready
+		c.servers = append(c.servers, daemon.Launch(tb, spec))
+	}
+	// Only with a majority does any of them answer.
+	for _, s := range c.servers {
+		if err := s.Await(tb.Context()); err != nil {
+			tb.Fatal(err)
 		}
-		c.servers = append(c.servers, daemon.Start(tb, spec))
 	}
 	return c
 }
@@ -103,40 +106,20 @@ func (c *cluster) endpoints() []string {
 	return all
 }
 
-// ready returns nil once each endpoint answers a read by quorum.
-func (c *cluster) ready(ctx context.Context, endpoints ...string) error {
+// ready returns nil once m answers a read by quorum.
+func (m member) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	for _, e := range endpoints {
-		client, err := dial(e)
-		if err != nil {
-			return err
-		}
-		_, err = client.Get(ctx, "ready")
-		if err := client.Close(); err != nil {
-			return err
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", e, err)
-		}
+	client, err := dial(m.Client)
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = client.Get(ctx, "ready")
+	return errors.Join(err, client.Close())
 }
 
 // restart kills server i, and returns once it answers again.
-func (c *cluster) restart(ctx context.Context, i int) error {
-	if err := c.servers[i].Restart(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		err := c.ready(ctx, c.members[i].Client)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-	}
-}
+func (c *cluster) restart(ctx context.Context, i int) error { return c.servers[i].Restart(ctx) }
 
 // leader is the number of the server that leads.
 func (c *cluster) leader(ctx context.Context) (int, error) {

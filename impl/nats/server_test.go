@@ -78,18 +78,20 @@ func startCluster(tb testing.TB, n int) *cluster {
 		}
 		c.members = append(c.members, m)
 	}
-	for i, m := range c.members {
+	for _, m := range c.members {
 		m.Routes = routes
 		spec, err := daemon.Self(m)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		spec.Ready = func(context.Context) error { return nil }
-		if i == n-1 {
-			// Only with a majority does any of them answer.
-			spec.Ready = func(ctx context.Context) error { return c.ready(ctx) }
+		spec.Ready = c.ready
+		c.servers = append(c.servers, daemon.Launch(tb, spec))
+	}
+	// Only with a majority does any of them answer.
+	for _, s := range c.servers {
+		if err := s.Await(tb.Context()); err != nil {
+			tb.Fatal(err)
 		}
-		c.servers = append(c.servers, daemon.Start(tb, spec))
 	}
 	return c
 }
@@ -112,19 +114,7 @@ func (c *cluster) ready(ctx context.Context) error {
 }
 
 // restart kills server i, and returns once the cluster answers again.
-func (c *cluster) restart(ctx context.Context, i int) error {
-	if err := c.servers[i].Restart(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		err := c.ready(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-	}
-}
+func (c *cluster) restart(ctx context.Context, i int) error { return c.servers[i].Restart(ctx) }
 
 func (c *cluster) url() string {
 	var all []string

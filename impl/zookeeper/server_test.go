@@ -120,19 +120,12 @@ func prepare(t testing.TB, main string, id int, more string) *server {
 		}
 	}
 	s := &server{address: fmt.Sprintf("127.0.0.1:%d", port)}
-	started := false
-	s.Daemon = daemon.Start(t, daemon.Spec{
+	s.Daemon = daemon.Launch(t, daemon.Spec{
 		Command: []string{java, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 			"-cp", jar + ":" + filepath.Join(filepath.Dir(jar), "slf4j-nop.jar"), main, config},
-		Dir:  dir,
-		User: user,
-		Ready: func(ctx context.Context) error {
-			if !started {
-				started = true
-				return nil
-			}
-			return s.answers(ctx)
-		},
+		Dir:   dir,
+		User:  user,
+		Ready: s.answers,
 	})
 	return s
 }

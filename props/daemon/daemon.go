@@ -78,8 +78,20 @@ type Daemon struct {
 	done chan struct{} // closed once cmd has ended
 }
 
-// Start starts what spec says, and ends it with the test.
+// Start starts what spec says, returns once it is ready, and ends it with the test.
 func Start(t testing.TB, spec Spec) *Daemon {
+	t.Helper()
+	d := Launch(t, spec)
+	if err := d.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Launch starts what spec says, and ends it with the test, but does not wait:
+// where several servers are ready only together all are launched first, and then
+// each is waited for with [Daemon.Await].
+func Launch(t testing.TB, spec Spec) *Daemon {
 	t.Helper()
 	d := &Daemon{spec: spec}
 	t.Cleanup(func() {
@@ -88,7 +100,7 @@ func Start(t testing.TB, spec Spec) *Daemon {
 			t.Logf("the last of what %s printed:\n%s", filepath.Base(spec.Command[0]), d.out.String())
 		}
 	})
-	if err := d.Start(t.Context()); err != nil {
+	if err := d.launch(); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -97,6 +109,13 @@ func Start(t testing.TB, spec Spec) *Daemon {
 // Start starts the server anew after a Kill or a Stop, and returns once it is
 // ready.
 func (d *Daemon) Start(ctx context.Context) error {
+	if err := d.launch(); err != nil {
+		return err
+	}
+	return d.Await(ctx)
+}
+
+func (d *Daemon) launch() error {
 	cmd := exec.Command(d.spec.Command[0], d.spec.Command[1:]...)
 	cmd.Env, cmd.Dir = append(os.Environ(), d.spec.Env...), d.spec.Dir
 	cmd.Stdout, cmd.Stderr = &d.out, &d.out
@@ -121,7 +140,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 		defer close(done)
 		cmd.Wait()
 	}()
-	return d.Await(ctx)
+	return nil
 }
 
 // Await returns once the server is ready.

@@ -100,6 +100,26 @@ func TestAServerRunsUntilItIsKilledAndComesBack(t *testing.T) {
 	d.Stop()
 }
 
+// Two servers of which each is ready once both are.
+func TestWhatIsLaunchedIsWaitedForLater(t *testing.T) {
+	first, askFirst := server(t, daemon.Port(t))
+	second, askSecond := server(t, daemon.Port(t))
+	both := func(ctx context.Context) error {
+		_, err1 := askFirst(ctx)
+		_, err2 := askSecond(ctx)
+		return errors.Join(err1, err2)
+	}
+	first.Ready, second.Ready, first.Within = both, both, 100*time.Millisecond
+	d := daemon.Launch(t, first)
+	if err := d.Await(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("one alone: %v; want it not ready in time", err)
+	}
+	daemon.Start(t, second)
+	if err := d.Await(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // What a server prints before it gives up says why.
 func TestAServerThatEndsSaysWhatItPrinted(t *testing.T) {
 	d := new(failing)

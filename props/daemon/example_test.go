@@ -32,6 +32,22 @@ func ExampleSelf() {
 	// Output:
 }
 
+// An ensemble, which answers only together.
+func ExampleLaunch() {
+	_ = func(t *testing.T, members []daemon.Spec) {
+		var servers []*daemon.Daemon
+		for _, m := range members {
+			servers = append(servers, daemon.Launch(t, m))
+		}
+		for _, s := range servers {
+			if err := s.Await(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// Output:
+}
+
 // A server that is a Go command, in a module of its own.
 func ExampleTool() {
 	_ = func(t *testing.T) {
