@@ -109,7 +109,7 @@ func TestWhatIsLaunchedIsWaitedForLater(t *testing.T) {
 		_, err2 := askSecond(ctx)
 		return errors.Join(err1, err2)
 	}
-	first.Ready, second.Ready, first.Within = both, both, 100*time.Millisecond
+	first.Ready, second.Ready, first.Within = both, both, 500*time.Millisecond
 	d := daemon.Launch(t, first)
 	if err := d.Await(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("one alone: %v; want it not ready in time", err)

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,15 +23,6 @@ func subject(clients []*goredis.Client, n numbering, rule model.TokenRule, resta
 	o.Tokens, o.SteadyClock, o.Terse, o.NoGet = rule, true, true, true
 	o.Late = padded(10*time.Second) - 10*time.Second
 	return livetest.StoreChecks(func(props.LiveEnv) lease.Store { return s }, o)
-}
-
-func run(t *testing.T, checks []kit.Check, name string) kit.Outcome {
-	t.Helper()
-	i := slices.IndexFunc(checks, func(c kit.Check) bool { return c.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no check %q", name)
-	}
-	return kit.Guard(checks[i].Run)
 }
 
 func mustCatch(t *testing.T, checks []kit.Check, name string) {
