@@ -2,9 +2,7 @@ package leasesql
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -32,8 +30,8 @@ func (a answer) grant(call lease.Call) lease.Grant {
 }
 
 // Batch implements [lease.Batcher]: all calls are one transaction, so that ten
-// thousand renewals are written to disk once. On PostgreSQL renewals that are
-// granted are one statement, and one round trip.
+// thousand renewals are written to disk once. On PostgreSQL and SQLite renewals
+// that are granted are one statement.
 func (s *Store) Batch(ctx context.Context, calls []lease.Call) []lease.Answer {
 	list := make([]lease.Answer, len(calls))
 	for i, a := range s.askAll(ctx, calls) {
@@ -84,7 +82,7 @@ func (s *Store) askAll(ctx context.Context, calls []lease.Call) []answer {
 	if len(open) == 0 {
 		return answers
 	}
-	err := s.transact(ctx, func(q querier) ([]write, error) { return s.judge(ctx, q, open) })
+	err := s.transact(ctx, func(q querier) (bool, error) { return s.judge(ctx, q, open) })
 	if err != nil {
 		for _, p := range open {
 			*p.answer = answer{err: err}
@@ -100,23 +98,28 @@ type pending struct {
 	*answer
 }
 
-// judge locks the rows of open, has each call answered, and gives what is to be
-// written before the answers count.
-func (s *Store) judge(ctx context.Context, q querier, open []pending) ([]write, error) {
+// judge answers each call of open, and writes what has to be committed before
+// the answers count.
+func (s *Store) judge(ctx context.Context, q querier, open []pending) (changed bool, err error) {
+	if s.d.renewAt != "" {
+		renewed, err := s.renewAt(ctx, q, open)
+		if err != nil || renewed == len(open) {
+			return true, err
+		}
+		changed = renewed > 0 // and renewed once more below
+	}
 	rows, err := s.lock(ctx, q, open)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	if missing := s.missing(rows, open); len(missing) > 0 {
 		// Whoever else inserts one comes first or waits: in any case there is a
 		// row to lock then.
-		for _, key := range missing {
-			if err := q.exec(ctx, s.d.insert, key, int64(s.initial().rec.Token)); err != nil {
-				return nil, err
-			}
+		if err := s.insert(ctx, q, missing); err != nil {
+			return false, err
 		}
 		if rows, err = s.lock(ctx, q, open); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
 	var writes []write
@@ -133,7 +136,8 @@ func (s *Store) judge(ctx context.Context, q querier, open []pending) ([]write, 
 		}
 		rows[p.key] = row{rec: next, boot: s.opts.Boot, now: r.now}
 	}
-	return writes, nil
+	written, err := s.write(ctx, q, writes)
+	return changed || written, err
 }
 
 // missing are the keys without a row that a call would change.
@@ -153,74 +157,4 @@ func (s *Store) missing(rows map[string]row, open []pending) (keys []string) {
 // initial is a resource that nobody ever held.
 func (s *Store) initial() row {
 	return row{rec: lease.Record{Durable: lease.Durable{Token: max(s.opts.FirstToken, 1) - 1}}, boot: s.opts.Boot}
-}
-
-// renewal is a call as JSON, for renewAll.
-type renewal struct {
-	Resource string `json:"resource"`
-	Holder   string `json:"holder"`
-	Token    int64  `json:"token"`
-	TTL      int64  `json:"ttl"`
-}
-
-// renew grants what renewAll does, and returns what is left: all else, and what
-// could not be asked so.
-func (s *Store) renew(ctx context.Context, open []pending) (left []pending) {
-	var asked []renewal
-	for i, p := range open {
-		if p.Op == lease.OpRenew && p.TTL > 0 && p.Token > 0 && p.Token <= math.MaxInt64 &&
-			!p.Holder.IsZero() && (i == 0 || open[i-1].key != p.key) {
-			asked = append(asked, renewal{p.key, formatHolder(p.Holder), int64(p.Token), int64(p.TTL)})
-		}
-	}
-	if len(asked) == 0 {
-		return open
-	}
-	granted, err := s.granted(ctx, asked)
-	next := 0
-	for _, p := range open {
-		renewed := next < len(asked) && asked[next].Resource == p.key && p.Op == lease.OpRenew
-		switch {
-		case !renewed:
-			left = append(left, p)
-			continue
-		case err != nil:
-			*p.answer = answer{err: err}
-		case granted[p.key]:
-			// What a Record says of a renewal that it grants, but for how much
-			// remains, which no grant says.
-			rep := p.To(lease.CodeGranted)
-			rep.Token, rep.TTL = p.Token, p.TTL
-			*p.answer = answer{rep: rep}
-		default:
-			left = append(left, p)
-		}
-		next++
-	}
-	return left
-}
-
-func (s *Store) granted(ctx context.Context, asked []renewal) (map[string]bool, error) {
-	list, err := json.Marshal(asked)
-	if err != nil {
-		return nil, nothingDone(err)
-	}
-	granted := make(map[string]bool, len(asked))
-	err = s.again(ctx, func() error {
-		clear(granted)
-		rows, err := s.db.QueryContext(ctx, s.d.renewAll, string(list))
-		if err != nil {
-			return unknown(err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var key string
-			if err := rows.Scan(&key); err != nil {
-				return unknown(err)
-			}
-			granted[key] = true
-		}
-		return unknown(rows.Err())
-	})
-	return granted, err
 }

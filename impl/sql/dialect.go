@@ -8,7 +8,7 @@ import (
 
 // Dialect is what one kind of database wants said differently: the texts of the
 // statements, and which of its errors mean that nothing was done. It holds no
-// rule of a lease, but for renewAll of PostgreSQL. The zero Dialect is none.
+// rule of a lease, but for renewAll and renewAt. The zero Dialect is none.
 type Dialect struct {
 	name   string
 	schema string
@@ -24,11 +24,13 @@ type Dialect struct {
 	hasClock         bool
 	ofOtherBoots     string // where it has none: the rows by another clock than this
 
-	insert    string // resource, token: a lease nobody ever held, unless there is a row
+	insert    string // token, resources: leases nobody ever held, but for those with a row
 	update    string // token, holder, ttl, status, expires, boot, resource
 	updateAll string // the same of many; empty: one at a time
 	hint      string // as update, and tells who watches; empty: nobody can
+	hintAll   string // the same of many
 	renewAll  string // renewals that are granted; empty: there is no such statement
+	renewAt   string // those within a transaction, by a time that is given; empty likewise
 
 	guard     guardTexts
 	transient func(error) bool // nothing was done, and it may be tried again
@@ -81,12 +83,23 @@ func SQLite() Dialect {
 		lookOne: one, lookAll: all,
 		lockOne: one, lockAll: all,
 		ofOtherBoots: `SELECT ` + columns + `, 0 FROM fencepost_lease WHERE boot <> ? AND status <> 0`,
-		insert:       `INSERT INTO fencepost_lease (` + columns + `) VALUES (?, ?, '', 0, 0, 0, '') ON CONFLICT DO NOTHING`,
+		insert:       `INSERT INTO fencepost_lease (` + columns + `) SELECT value, ?, '', 0, 0, 0, '' FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
 		update:       update,
+		renewAt:      sqliteRenewAt,
 		guard:        sqliteGuard(),
 		transient:    sqliteTransient,
 	}
 }
+
+// sqliteRenewAt is [lease.Record.Renew] where that grants, for any number of leases
+// and one TTL: ttl, the end of a tenure that begins now, what is asked for by
+// resource, boot, now. Token and holder are one text, so that the list has no
+// lists in it, which would be read again for each of their parts. A row of another
+// boot is for the Record. TestTheStatementRenewsAsTheRecordDoes holds the two together.
+const sqliteRenewAt = `
+UPDATE fencepost_lease SET ttl = max(ttl, ?), expires = max(expires, ?)
+FROM json_each(?) a
+WHERE resource = a.key AND token || ' ' || holder = a.value AND status = 1 AND boot = ? AND expires > ?`
 
 const update = `UPDATE fencepost_lease SET token = ?, holder = ?, ttl = ?, status = ?, expires = ?, boot = ? WHERE resource = ?`
 
@@ -118,17 +131,24 @@ func PostgreSQL() Dialect {
 		begin:   `BEGIN ISOLATION LEVEL READ COMMITTED`,
 		lookOne: look(one), lookAll: look(all),
 		lockOne: lock(one), lockAll: lock(all),
-		hasClock: true,
-		insert:   numbered(`INSERT INTO fencepost_lease (` + columns + `) VALUES (?, ?, '', 0, 0, 0, '') ON CONFLICT DO NOTHING`),
-		update:   numbered(update),
-		updateAll: `UPDATE fencepost_lease l SET token = v.token, holder = v.holder, ttl = v.ttl, status = v.status, expires = v.expires, boot = v.boot
-			FROM json_to_recordset($1::json) AS v (resource text, token bigint, holder text, ttl bigint, status smallint, expires bigint, boot text)
-			WHERE l.resource = v.resource`,
-		hint:      numbered(`WITH w AS (` + update + ` RETURNING resource) SELECT pg_notify('` + Channel + `', resource) FROM w`),
+		hasClock:  true,
+		insert:    numbered(`INSERT INTO fencepost_lease (` + columns + `) SELECT r, ?::bigint, '', 0, 0, 0, '' FROM json_array_elements_text(?::json) r ON CONFLICT DO NOTHING`),
+		update:    numbered(update),
+		updateAll: postgresUpdateAll,
+		hint:      numbered(postgresHint(update + ` RETURNING resource`)),
+		hintAll:   postgresHint(postgresUpdateAll + ` RETURNING l.resource`),
 		renewAll:  postgresRenewAll,
 		guard:     postgresGuard(),
 		transient: sqlStateTransient,
 	}
+}
+
+const postgresUpdateAll = `UPDATE fencepost_lease l SET token = v.token, holder = v.holder, ttl = v.ttl, status = v.status, expires = v.expires, boot = v.boot
+	FROM json_to_recordset($1::json) AS v (resource text, token bigint, holder text, ttl bigint, status smallint, expires bigint, boot text)
+	WHERE l.resource = v.resource`
+
+func postgresHint(update string) string {
+	return `WITH w AS (` + update + `) SELECT pg_notify('` + Channel + `', resource) FROM w`
 }
 
 // postgresRenewAll is [lease.Record.Renew] where that grants, for any number of
@@ -158,7 +178,9 @@ RETURNING f.resource`
 func MariaDB() Dialect {
 	const from = `SELECT ` + columns + `, 0 FROM fencepost_lease WHERE resource `
 	const one = from + `= ?`
-	const all = from + `IN (SELECT CAST(j.r AS BINARY) FROM JSON_TABLE(?, '$[*]' COLUMNS (r VARCHAR(600) CHARACTER SET utf8mb4 PATH '$')) AS j)`
+	const list = `CAST(j.r AS BINARY)`
+	const ofList = ` FROM JSON_TABLE(?, '$[*]' COLUMNS (r VARCHAR(600) CHARACTER SET utf8mb4 PATH '$')) AS j`
+	const all = from + `IN (SELECT ` + list + ofList + `)`
 	const lock = ` FOR UPDATE`
 	return Dialect{
 		name:    "MariaDB",
@@ -168,7 +190,7 @@ func MariaDB() Dialect {
 		lockOne: one + lock, lockAll: all + ` ORDER BY resource` + lock,
 		clock:     `SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) * 1000`,
 		hasClock:  true,
-		insert:    `INSERT IGNORE INTO fencepost_lease (` + columns + `) VALUES (?, ?, '', 0, 0, 0, '')`,
+		insert:    `INSERT IGNORE INTO fencepost_lease (` + columns + `) SELECT ` + list + `, ?, '', 0, 0, 0, ''` + ofList,
 		update:    update,
 		guard:     mariadbGuard(),
 		transient: mariadbTransient,

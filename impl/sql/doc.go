@@ -17,9 +17,10 @@
 // other way to have this is the rule as the WHERE of one statement, in the
 // dialect of each database. It saves round trips, and has every rule of package
 // lease stand in SQL again, three times. So it is done where it pays: a holder
-// asks for nothing but renewals, and on PostgreSQL those that are granted are
-// one statement, in one round trip, for one lease or ten thousand
-// ([Store.Batch]). What that does not grant, the Record judges, as all else.
+// asks for nothing but renewals, and those that are granted are one statement, for
+// one lease or ten thousand ([Store.Batch]): on PostgreSQL in one round trip, on
+// SQLite within the transaction, because its clock is this process's. What that
+// does not grant, the Record judges, as all else.
 //
 // A request that turns out to change nothing, such as the acquire of a lease
 // that somebody holds, is answered from a look without a lock, in one round

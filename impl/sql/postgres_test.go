@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -106,63 +105,6 @@ func TestTheClockIsReadAfterTheLock(t *testing.T) {
 				t.Errorf("answered %v after the lapse; granted should be %v", err, c.granted)
 			}
 		})
-	}
-}
-
-// Rows of each kind and renewals of each kind: answered by the statement and by
-// the Record, and what is in the row afterwards.
-func TestTheStatementRenewsAsTheRecordDoes(t *testing.T) {
-	s := postgreSQL(t)
-	db := s.created(t)
-	withStatement, err1 := leasesql.New(db, s.dialect, leasesql.Options{})
-	byRecord, err2 := leasesql.New(db, leasesql.WithoutStatement(s.dialect), leasesql.Options{})
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	a, b := lease.Holder{Node: "a", Seq: 1}, lease.Holder{Node: "b §", Seq: 2, Nonce: 3}
-	granted, refused := 0, 0
-	for status := range 3 {
-		for _, left := range []time.Duration{-time.Hour, time.Hour} {
-			for _, holder := range []lease.Holder{a, b} {
-				for _, token := range []lease.Token{0, 6, 7, 8, math.MaxUint64} {
-					for _, ttl := range []time.Duration{-1, 0, time.Minute, 3 * time.Hour, math.MaxInt64} {
-						name := fmt.Sprintf("status %d, %v left, renewed by %v under %d for %v", status, left, holder, token, ttl)
-						ask := func(store *leasesql.Store) ([3]int64, error) {
-							_, err := db.ExecContext(t.Context(), `INSERT INTO fencepost_lease VALUES ('p', 7, $1, 3600000000000, $2, `+leasesql.PostgresNow+` + $3, '')
-								ON CONFLICT (resource) DO UPDATE SET ttl = excluded.ttl, status = excluded.status, expires = excluded.expires`,
-								b.String(), status, int64(left))
-							if err != nil {
-								t.Fatal(err)
-							}
-							_, asked := store.Renew(t.Context(), "p", holder, token, ttl)
-							var row [3]int64
-							err = db.QueryRowContext(t.Context(), `SELECT status, ttl, expires / 1000 / 60000000 - (extract(epoch FROM now()) / 60)::bigint FROM fencepost_lease`).
-								Scan(&row[0], &row[1], &row[2])
-							if err != nil {
-								t.Fatal(err)
-							}
-							return row, asked
-						}
-						row, err := ask(withStatement)
-						want, wantErr := ask(byRecord)
-						if lease.Refusal(err) != lease.Refusal(wantErr) || (err == nil) != (wantErr == nil) {
-							t.Errorf("%s: %v, and by the record: %v", name, err, wantErr)
-						}
-						if near := row[2]-want[2] <= 1 && row[2]-want[2] >= -1; row[0] != want[0] || row[1] != want[1] || !near {
-							t.Errorf("%s: status, ttl and minutes left are %v, and by the record %v", name, row, want)
-						}
-						if err == nil {
-							granted++
-						} else {
-							refused++
-						}
-					}
-				}
-			}
-		}
-	}
-	if granted != 3 || refused != 297 {
-		t.Errorf("%d granted and %d refused: running, held, by the holder, under its token, for one of three TTLs is 3 of 300", granted, refused)
 	}
 }
 

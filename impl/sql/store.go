@@ -94,14 +94,18 @@ func (s *Store) Create(ctx context.Context) error {
 	if s.d.hasClock {
 		return nil
 	}
-	err := s.transact(ctx, func(q querier) (writes []write, err error) {
+	err := s.transact(ctx, func(q querier) (changed bool, err error) {
 		rows, err := s.read(ctx, q, s.d.ofOtherBoots, s.opts.Boot)
+		if err != nil {
+			return false, err
+		}
+		var writes []write
 		for _, key := range slices.Sorted(maps.Keys(rows)) {
 			if r, restored := rows[key].on(s.opts.Boot); restored {
 				writes = append(writes, write{key: key, from: r.rec, to: r.rec})
 			}
 		}
-		return writes, err
+		return s.write(ctx, q, writes)
 	})
 	if err != nil {
 		return fmt.Errorf("restoring the leases of another boot: %w", err)
@@ -160,15 +164,15 @@ func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, er
 // operators, after the holder is known to have stopped. The row stays, and with
 // it the counter.
 func (s *Store) Delete(ctx context.Context, resource string) error {
-	err := s.transact(ctx, func(q querier) ([]write, error) {
+	err := s.transact(ctx, func(q querier) (changed bool, err error) {
 		rows, err := s.read(ctx, q, s.d.lockOne, Key(resource))
 		w := write{key: Key(resource)}
 		r, ok := rows[w.key]
 		if err != nil || !ok {
-			return nil, err
+			return false, err
 		}
 		w.from, w.to = r.rec, r.rec.Delete()
-		return []write{w}, nil
+		return s.write(ctx, q, []write{w})
 	})
 	if err != nil {
 		return fmt.Errorf("lease %q: delete: %w", resource, err)

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"fencepost/impl/lease"
 )
 
 // querier is a connection within a transaction, or none in particular.
@@ -26,24 +24,14 @@ func (q querier) exec(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// write is a lease that changes.
-type write struct {
-	key      string
-	from, to lease.Record
-}
-
-// worthAHint reports whether whoever watches wants to know: not of a renewal.
-func (w write) worthAHint() bool {
-	return w.from.Token != w.to.Token || w.from.Holder != w.to.Holder || w.from.Status != w.to.Status
-}
-
-// transact runs judge in a transaction and writes what it says. After an error
-// nothing was done, or (in the commit) it is unknown: the error says which.
-func (s *Store) transact(ctx context.Context, judge func(querier) ([]write, error)) error {
+// transact runs judge in a transaction, which is committed if judge changed
+// anything. After an error nothing was done, or (in the commit) it is unknown: the
+// error says which.
+func (s *Store) transact(ctx context.Context, judge func(querier) (changed bool, err error)) error {
 	return s.again(ctx, func() error { return s.once(ctx, judge) })
 }
 
-func (s *Store) once(ctx context.Context, judge func(querier) ([]write, error)) (err error) {
+func (s *Store) once(ctx context.Context, judge func(querier) (changed bool, err error)) (err error) {
 	if err := ctx.Err(); err != nil {
 		return nothingDone(context.Cause(ctx))
 	}
@@ -63,15 +51,12 @@ func (s *Store) once(ctx context.Context, judge func(querier) ([]write, error)) 
 			s.rollback(ctx, conn)
 		}
 	}()
-	writes, err := judge(q)
+	changed, err := judge(q)
 	if err != nil {
 		return nothingDone(err)
 	}
-	if len(writes) == 0 {
+	if !changed {
 		return nil // the answers hold by the rows as they were, locked
-	}
-	if err := s.write(ctx, q, writes); err != nil {
-		return nothingDone(err)
 	}
 	err = q.exec(ctx, `COMMIT`)
 	ended = err == nil
@@ -206,57 +191,4 @@ func (s *Store) serverTime(ctx context.Context, q querier) (now time.Duration, e
 	}
 	err = rows.Scan(&now)
 	return now, errors.Join(err, rows.Close())
-}
-
-// write writes the rows, which are locked.
-func (s *Store) write(ctx context.Context, q querier, writes []write) error {
-	each := ctx
-	if !s.d.hasClock {
-		// A library in the process needs no interrupting in the middle of a row,
-		// for which its driver would start a goroutine.
-		each = context.WithoutCancel(ctx)
-	}
-	var many []record
-	stmts := map[string]*sql.Stmt{}
-	defer func() {
-		for _, stmt := range stmts {
-			stmt.Close()
-		}
-	}()
-	for _, w := range writes {
-		rec := recordOf(w.key, w.to, s.opts.Boot)
-		query := s.d.update
-		switch {
-		case s.d.hint != "" && w.worthAHint():
-			query = s.d.hint
-		case s.d.updateAll != "" && len(writes) > 1:
-			many = append(many, rec)
-			continue
-		}
-		if len(writes) == 1 {
-			return q.exec(ctx, query, rec.args()...)
-		}
-		stmt, ok := stmts[query]
-		if !ok {
-			var err error
-			if stmt, err = q.conn.PrepareContext(ctx, query); err != nil {
-				return err
-			}
-			stmts[query] = stmt
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if _, err := stmt.ExecContext(each, rec.args()...); err != nil {
-			return err
-		}
-	}
-	if len(many) == 0 {
-		return nil
-	}
-	list, err := json.Marshal(many)
-	if err != nil {
-		return err
-	}
-	return q.exec(ctx, s.d.updateAll, string(list))
 }
