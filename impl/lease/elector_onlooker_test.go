@@ -16,11 +16,15 @@ import (
 const (
 	simContext   = "the context has ended by the last answered send and a window"
 	simValid     = "nothing is valid after that"
+	simAgree     = "a term is valid while its context goes on, but in a pause"
 	simTwice     = "lead is entered once under a token"
 	simItself    = "lead does not run beside itself"
 	simBelievers = "one believer at a time"
 	simOwner     = "who believes holds the lease"
+	simLeft      = "no goroutine is left"
 )
+
+var simRules = []string{simContext, simValid, simAgree, simTwice, simItself, simBelievers, simOwner, simLeft}
 
 // onlooker judges them by what can be seen from outside: calls and their
 // answers, what lead is given, and contexts. Its arithmetic is its own.
@@ -84,12 +88,6 @@ func (n *onlooked) when(at time.Duration) time.Duration {
 func (o *onlooker) cutOff(i int) bool {
 	cut := o.nodes[i].cut
 	return o.since() > cut && o.since() < cut+1500*ms
-}
-
-func (o *onlooker) breach(rule, format string, args ...any) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.blame(rule, format, args...)
 }
 
 func (o *onlooker) blame(rule, format string, args ...any) {
@@ -210,7 +208,9 @@ func (o *onlooker) look(ctx context.Context) {
 	believers := 0
 	for i, n := range o.nodes {
 		for _, w := range n.work {
-			if !o.look1(i, w) {
+			believes := o.look1(i, w)
+			o.lookAtTerm(i, w)
+			if !believes {
 				continue
 			}
 			believers++
@@ -244,6 +244,19 @@ func (o *onlooker) look1(i int, w *onlookedWork) (believes bool) {
 		o.seen["a pause past the bound"] = o.seen["a pause past the bound"] || o.paused(i)
 	}
 	return now < bound
+}
+
+// lookAtTerm holds what the term of w says against its bound and its context. In a
+// pause its clock goes on, and the context waits.
+func (o *onlooker) lookAtTerm(i int, w *onlookedWork) {
+	n := o.nodes[i]
+	valid, now, bound := w.term.Valid(), o.now(i), n.bound(w.term.Token)
+	if valid && now >= bound {
+		o.blame(simValid, "n%d under %d at %d on its clock, bound %d", i, w.term.Token, now, bound)
+	}
+	if goesOn := w.ctx.Err() == nil; valid != goesOn && !(goesOn && o.paused(i)) {
+		o.blame(simAgree, "n%d under %d at %d on its clock, bound %d: valid %v, %v", i, w.term.Token, now, bound, valid, context.Cause(w.ctx))
+	}
 }
 
 func (o *onlooker) ended(n *onlooked, cause error) {

@@ -104,3 +104,11 @@ func (p *pausedClock) rest(while func() time.Duration) {
 		time.Sleep(left + afterPause + while())
 	}
 }
+
+// shifted is a clock that reads by apart from another.
+type shifted struct {
+	clock.Clock
+	by time.Duration
+}
+
+func (s shifted) Now() time.Duration { return s.Clock.Now() + s.by }

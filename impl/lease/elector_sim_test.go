@@ -33,6 +33,9 @@ type planted struct {
 	answers   func(Request, Grant, error) (Grant, error) // what the store makes of them
 	twins     bool                                       // two go by one name and nonce
 	lateTimer time.Duration                              // by which each timer fires
+	behind    time.Duration                              // the clock that terms are read on, against that of their elector
+	deserter  bool                                       // work goes on after lead has returned
+	deaf      bool                                       // what ignores its context never comes back
 }
 
 const (
@@ -127,6 +130,9 @@ func (n *simNode) call(ctx context.Context, req Request, _ func() (Grant, error)
 	case 5: // it hangs, whatever becomes of its context
 		if rnd.IntN(3) == 0 {
 			n.on.hangs(n.i, 1)
+			if n.c.planted.deaf {
+				select {}
+			}
 			<-n.gate
 			return give(Grant{}, errLost)
 		}
@@ -179,6 +185,20 @@ func (n *simNode) Observe(e Event) {
 var errWork = errors.New("work failed")
 
 func (n *simNode) lead(ctx context.Context, term Term) error {
+	if n.c.planted.behind != 0 {
+		term.belief.clk = shifted{n.clk, -n.c.planted.behind}
+	}
+	if n.c.planted.deserter {
+		go func() {
+			defer func() { recover() }()
+			n.work(ctx, term)
+		}()
+		return nil
+	}
+	return n.work(ctx, term)
+}
+
+func (n *simNode) work(ctx context.Context, term Term) error {
 	rnd := n.luck("lead", term.Token)
 	defer n.on.entered(n.i, ctx, term)()
 	for range rnd.IntN(4) { // it asks before it acts
@@ -280,7 +300,7 @@ func (c *campaign) node(i int, rnd *rand.Rand, base clock.Clock, memory *Memory,
 func (c *campaign) simulate(t *testing.T) (on *onlooker) {
 	defer func() {
 		if r := recover(); r != nil { // a goroutine was left: the bubble says so
-			on.breach("no goroutine is left", "%v", r)
+			on.breached[simLeft] = fmt.Sprint(r)
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
