@@ -19,11 +19,11 @@ type Answer struct {
 // than they cost one by one, as in a single transaction or round trip: whoever
 // holds thousands of leases renews them so.
 type Batcher interface {
-	// Batch makes each of calls, which acquire, renew or release, and gives their answers in the same order: as
-	// many as there are calls, each by itself as the rules of [Store] have it.
-	// That one is refused does not keep another from being granted. Where it is
-	// not known what became of the whole, each answer says so. No two calls are
-	// for the same resource.
+	// Batch makes each of calls, which acquire, renew or release, and gives their
+	// answers in the same order: as many as there are calls, each by itself as the
+	// rules of [Store] have it. That one is refused does not keep another from
+	// being granted. Where it is not known what became of the whole, each answer
+	// says so. No two calls are for the same resource.
 	Batch(ctx context.Context, calls []Call) []Answer
 }
 

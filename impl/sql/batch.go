@@ -15,18 +15,11 @@ type answer struct {
 	err error
 }
 
-func (a answer) error(call lease.Call) error {
+func (a answer) reply(c lease.Call) (lease.Reply, error) {
 	if a.err != nil {
-		return fmt.Errorf("lease %q: %v: %w", call.Resource, call.Op, a.err)
+		return lease.Reply{}, fmt.Errorf("lease %q: %v: %w", c.Resource, c.Op, a.err)
 	}
-	return a.rep.Err(call.Resource)
-}
-
-func (a answer) grant(call lease.Call) lease.Grant {
-	if a.err != nil || a.rep.Code != lease.CodeGranted {
-		return lease.Grant{}
-	}
-	return lease.Grant{Resource: call.Resource, Holder: a.rep.Holder, Token: a.rep.Token, TTL: a.rep.TTL}
+	return a.rep, nil
 }
 
 // Batch implements [lease.Batcher]: all calls are one transaction, so that ten
@@ -35,9 +28,17 @@ func (a answer) grant(call lease.Call) lease.Grant {
 func (s *Store) Batch(ctx context.Context, calls []lease.Call) []lease.Answer {
 	list := make([]lease.Answer, len(calls))
 	for i, a := range s.askAll(ctx, calls) {
-		list[i] = lease.Answer{Grant: a.grant(calls[i]), Err: a.error(calls[i])}
+		if rep, err := a.reply(calls[i]); err != nil {
+			list[i].Err = err
+		} else {
+			list[i] = rep.Answer(calls[i].Resource)
+		}
 	}
 	return list
+}
+
+func (s *Store) handle(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	return s.ask(ctx, c).reply(c)
 }
 
 // ask looks first where the answer is likely to change nothing.

@@ -125,6 +125,4 @@ func parseHolder(s string) (lease.Holder, error) {
 }
 
 // readable is whether h can be read back. No other is a holder.
-func readable(h lease.Holder) bool {
-	return h.IsZero() || h.Node != "" && !strings.Contains(h.Node, "#")
-}
+func readable(h lease.Holder) bool { return h.IsZero() || h.Valid() }

@@ -129,35 +129,25 @@ func Create(ctx context.Context, db *sql.DB, d Dialect) error {
 // The refusals are *[lease.HeldError], *[lease.DelayError] and
 // *[lease.InvalidError].
 func (s *Store) Acquire(ctx context.Context, resource string, holder lease.Holder, ttl time.Duration) (lease.Grant, error) {
-	call := lease.Call{Resource: resource, Request: lease.Request{Op: lease.OpAcquire, Holder: holder, TTL: ttl}}
-	a := s.ask(ctx, call)
-	return a.grant(call), a.error(call)
+	return lease.Handler(s.handle).Acquire(ctx, resource, holder, ttl)
 }
 
 // Renew extends holder's tenure under token as [lease.Record.Renew] decides. The
 // refusals are *[lease.LapsedError] and *[lease.LostError], which match
 // [lease.ErrNotHeld], and *[lease.InvalidError].
 func (s *Store) Renew(ctx context.Context, resource string, holder lease.Holder, token lease.Token, ttl time.Duration) (lease.Grant, error) {
-	call := lease.Call{Resource: resource, Request: lease.Request{Op: lease.OpRenew, Holder: holder, Token: token, TTL: ttl}}
-	a := s.ask(ctx, call)
-	return a.grant(call), a.error(call)
+	return lease.Handler(s.handle).Renew(ctx, resource, holder, token, ttl)
 }
 
 // Release ends holder's tenure under token as [lease.Record.Release] decides.
 // Refusals are as for Renew.
 func (s *Store) Release(ctx context.Context, resource string, holder lease.Holder, token lease.Token) error {
-	call := lease.Call{Resource: resource, Request: lease.Request{Op: lease.OpRelease, Holder: holder, Token: token}}
-	return s.ask(ctx, call).error(call)
+	return lease.Handler(s.handle).Release(ctx, resource, holder, token)
 }
 
 // Get says who holds resource. It refuses nothing.
 func (s *Store) Get(ctx context.Context, resource string) (lease.Observation, error) {
-	call := lease.Call{Resource: resource, Request: lease.Request{Op: lease.OpGet}}
-	a := s.ask(ctx, call)
-	if err := a.error(call); err != nil {
-		return lease.Observation{}, err
-	}
-	return lease.Observation{Resource: resource, Holder: a.rep.Current, Token: a.rep.Token, Remaining: a.rep.Remaining}, nil
+	return lease.Handler(s.handle).Get(ctx, resource)
 }
 
 // Delete takes resource from whoever holds it, without lock delay: for
