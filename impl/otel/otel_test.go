@@ -102,6 +102,10 @@ func TestWhyATermEndedIsTold(t *testing.T) {
 	}
 }
 
+type observerFunc func(lease.Event)
+
+func (f observerFunc) Observe(e lease.Event) { f(e) }
+
 func ExampleNew() {
 	reader := sdk.NewManualReader() // an exporter in production
 	observer, err := otel.New(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter(otel.Scope), otel.Options{})
@@ -110,8 +114,15 @@ func ExampleNew() {
 		return
 	}
 	store, _ := lease.NewMemory(clock.Boot(), lease.MemoryOptions{})
+	began := make(chan struct{}) // lead does not wait for the observer: here it has to
 	elector, err := lease.NewElector(store, lease.ElectorConfig{
-		Resource: "db", Node: "alice", Timing: lease.Config{TTL: time.Minute}, Observer: observer,
+		Resource: "db", Node: "alice", Timing: lease.Config{TTL: time.Minute},
+		Observer: observerFunc(func(e lease.Event) {
+			observer.Observe(e)
+			if e.Kind == lease.EventTermBegan {
+				close(began)
+			}
+		}),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -119,6 +130,7 @@ func ExampleNew() {
 	}
 	done := errors.New("done")
 	elector.Run(context.Background(), func(context.Context, lease.Term) error {
+		<-began
 		var all metricdata.ResourceMetrics
 		reader.Collect(context.Background(), &all)
 		for _, m := range all.ScopeMetrics[0].Metrics {
